@@ -1,0 +1,120 @@
+"""The interface of a mind: propose, judge, explore, over a read-only Case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+from lawbook.answers import Judgement, Outcome, Probe, Subgoal, Verdict
+from lawbook.hypothesis import Decision, Hypothesis, Proposal
+from lawbook.record import Action, Record
+
+
+class Why(StrEnum):
+    """Why a mind is asked."""
+
+    START = "start"  # nothing is believed yet
+    MISMATCH = "mismatch"  # a prediction was wrong
+    LEVEL = "level"  # a level was completed
+    NO_PLAN = "no_plan"  # no member sees a way to a goal
+    REFUSED = "refused"  # the last proposal was refused; case.verdict says why
+    SIMPLIFY = "simplify"  # propose something shorter that still holds
+    EXPLORE = "explore"  # name a subgoal or a probe
+
+
+@dataclass(frozen=True)
+class Interface:
+    """All that a mind is told about the world: frame shape (H, W), action ids, which are clicks, number of levels or None."""
+
+    shape: tuple[int, int]
+    actions: tuple[int, ...]
+    clicks: tuple[int, ...]
+    levels: int | None
+
+
+@dataclass(frozen=True)
+class Version:
+    """One earlier proposal of this member. `at`: actions that had been sent when it was made."""
+
+    decision: Decision
+    hypothesis: Hypothesis
+    outcome: Outcome
+    reason: str
+    at: int
+
+
+@dataclass(frozen=True)
+class News:
+    """What the population did since this member was last asked: who supplied the plan (None: a probe nobody planned), what was
+    sent, how many of those steps this member predicted wrongly."""
+
+    at: int
+    driver: int | None
+    kind: str
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a mind is shown. Read-only; the whole record, never a future observation.
+
+    hypothesis: this member's text, admissible or falsified (None at the start). admissible: may it steer?
+    verdict: what was said of the last proposal, or the mismatch that falsified the hypothesis. refusal: why the last answer to
+    `explore` could not be used (empty: it could).
+    call: number of this call to this member's mind, from 0; seed: seeds it. A mind's answer is a function of
+    (record and the rest of this case, seed, call), so that a resumed run goes the same way.
+    """
+
+    interface: Interface
+    record: Record
+    why: Why
+    hypothesis: Hypothesis | None
+    admissible: bool
+    verdict: Verdict | None
+    refusal: str
+    budget_left: int
+    probes_left: int
+    member: int
+    population: int
+    call: int
+    seed: int
+    needs_rulebook: bool = True
+    history: Sequence[Version] = ()
+    news: Sequence[News] = ()
+    notes: Sequence[str] = ()
+    rivals: Sequence[Hypothesis] = field(default=())
+    """The other members' hypotheses, so that a mind can keep its own different."""
+
+
+class Mind(Protocol):
+    """Whoever proposes. `proposes` False: it only explores, and needs a protocol without a model requirement."""
+
+    name: str
+    proposes: bool
+
+    def propose(self, case: Case) -> Proposal:
+        """Reflect, revise and compile in one (Eq. 16-18). Raises MindError when no answer can be had."""
+        ...
+
+    def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
+        """Is the program faithful to the rulebook (Eq. 21)?"""
+        ...
+
+    def explore(self, case: Case) -> Subgoal | Probe:
+        """No plan: an intermediate target, or one action with its question."""
+        ...
+
+
+@runtime_checkable
+class MindSource(Protocol):
+    """What an entry point in the group `lawbook.minds` resolves to; its name is the word before the first colon."""
+
+    summary: str
+
+    def names(self) -> Iterable[tuple[str, str]]: ...
+
+    def make(self, argument: str) -> Mind:
+        """`argument` is what follows the first colon, or an empty string. Raises UsageError with a sentence."""
+        ...

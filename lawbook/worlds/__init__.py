@@ -1,0 +1,1 @@
+"""Worlds: the environments behind the closed door, each in its own process."""

@@ -1,0 +1,63 @@
+"""The interface of a world: reset, step, close, and a spec. Small on purpose; third parties implement it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from lawbook.record import Action, Observation
+
+
+@dataclass(frozen=True)
+class WorldSpec:
+    """What is known about a world from outside.
+
+    shape: (H, W) of every frame. actions: ids it can ever accept, RESET (0) aside. clicks: those of them that take x and y.
+    levels: how many, or None when it never says (then only the budget ends a run).
+    baselines: actions a level takes, per level, None where unknown; baseline: what those are ("human", "optimal").
+    palette: name of the colour table for people ("arc", "lake", ...); colours mean nothing to a mind.
+    replayable: after a crash the state can be rebuilt by sending the recorded actions again (local worlds). Otherwise an action
+    in doubt is counted as billed and the run stops.
+    """
+
+    shape: tuple[int, int]
+    actions: tuple[int, ...]
+    clicks: tuple[int, ...] = ()
+    levels: int | None = 1
+    baselines: tuple[int | None, ...] | None = None
+    baseline: str = "optimal"
+    palette: str = "arc"
+    replayable: bool = True
+
+
+class World(Protocol):
+    """A deterministic environment. One history always has one outcome; every `reset` repeats the same seed.
+
+    `reset` starts the present level anew (the first call opens the world) and returns its observation, status RUNNING.
+    `step` takes one action that is not RESET. Frames are copied on receipt by whoever calls.
+    """
+
+    spec: WorldSpec
+
+    def reset(self) -> Observation: ...
+
+    def step(self, action: Action) -> Observation: ...
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class WorldSource(Protocol):
+    """What an entry point in the group `lawbook.worlds` resolves to; its name is the scheme before the colon."""
+
+    summary: str
+    """One line for `lawbook worlds`."""
+
+    def names(self) -> Iterable[tuple[str, str]]:
+        """(name with a good set of options, one line about it), for `lawbook worlds`."""
+        ...
+
+    def make(self, name: str, options: Mapping[str, str]) -> World:
+        """Build one. Called in the world's own process. Raises UsageError with a sentence for a bad name or option."""
+        ...
