@@ -1,4 +1,4 @@
-"""What is asked and answered between the rooms: predictions, faults, counterexamples, verdicts, plans, outcomes. Frozen data only."""
+"""What is asked and answered between the rooms: predictions, counterexamples, verdicts, plans. Frozen data only."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Prediction(NamedTuple):
 class Fault:
     """A program that could not answer: it did not load, raised, looped, broke a limit or returned nonsense.
 
-    kind: short machine word (load, exception, time, memory, shape, type, exit, killed, forbidden, unrepeatable, ...).
+    kind: short machine word (load, exception, time, memory, shape, type, exit, killed, forbidden, unrepeatable, ...); `subgoal`
+    when it was the source of a subgoal that failed and not the program.
     reason: one or two sentences a mind can act on, with the innermost line of its own code where there is one.
     trajectory, step: where, when it happened during replay (step 0: initial_state or the first rendering).
     """
@@ -164,7 +165,7 @@ class NoPlan:
 
 @dataclass(frozen=True)
 class Subgoal:
-    """A mind's intermediate target: Python source of `def subgoal(state) -> bool` over its own program's states, and what reaching it tells."""
+    """A mind's intermediate target: source of `def subgoal(state) -> bool` over its program's states, and its question."""
 
     source: str
     question: str

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 from lawbook.answers import Judgement, Outcome, Probe, Subgoal, Verdict
-from lawbook.hypothesis import Decision, Hypothesis, Proposal
+from lawbook.hypothesis import Decision, Hypothesis, Proposal, trace
 from lawbook.record import Action, Record
 
 
@@ -47,7 +47,7 @@ class Version:
 
 @dataclass(frozen=True)
 class News:
-    """What the population did since this member was last asked: who supplied the plan (None: a probe nobody planned), what was
+    """What the population did since this member last proposed: who supplied the plan (None: a probe nobody planned), what was
     sent, how many of those steps this member predicted wrongly."""
 
     at: int
@@ -105,6 +105,23 @@ class Mind(Protocol):
     def explore(self, case: Case) -> Subgoal | Probe:
         """No plan: an intermediate target, or one action with its question."""
         ...
+
+    def receipt(self) -> Mapping[str, float | int | str]:
+        """What the last call cost, failed or not: tokens, dollars, prompt version, retries. Empty when it costs nothing."""
+        ...
+
+
+def judge_by_trace(hypothesis: Hypothesis) -> Judgement:
+    """The mechanical judge: faithful when the rulebook has rules, each is cited in the code, and the code cites no other."""
+    found = trace(hypothesis)
+    rules = {rule: ", ".join(found.cited.get(rule, ())) or "not cited by any line of code" for rule in found.rules}
+    if not found.rules:
+        return Judgement(False, rules, "The rulebook numbers no rules; begin each with R1, R2, ... at the start of a line.")
+    if found.uncited:
+        return Judgement(False, rules, f"No line of code cites {', '.join(found.uncited)}; implement it and cite it in a comment.")
+    if found.unknown:
+        return Judgement(False, rules, f"The code cites {', '.join(found.unknown)}, which the rulebook does not hold.")
+    return Judgement(True, rules)
 
 
 @runtime_checkable

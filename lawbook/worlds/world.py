@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from lawbook.record import Action, Observation
+from lawbook.record import Action, Observation, Status
 
 
 @dataclass(frozen=True)
@@ -61,3 +61,26 @@ class WorldSource(Protocol):
     def make(self, name: str, options: Mapping[str, str]) -> World:
         """Build one. Called in the world's own process. Raises UsageError with a sentence for a bad name or option."""
         ...
+
+
+def refuses_action(spec: WorldSpec, last: Observation, action: Action, *, now: bool = True) -> str | None:
+    """Why this action cannot be sent, as a sentence; None when it can. Engines bill nonsense instead of refusing it.
+
+    now: also ask whether the world accepts it at present (for an action later in a plan only the spec is known). RESET is not
+    for this: it has its own rule in the gate.
+    """
+    if action.id not in spec.actions:
+        return f"There is no action {action.id}; the actions are {', '.join(map(str, spec.actions))}."
+    if action.id in spec.clicks:
+        height, width = spec.shape
+        if action.x is None or action.y is None:
+            return f"Action {action.id} is a click; give x (column, 0 to {width - 1}) and y (row, 0 to {height - 1})."
+        if not (0 <= action.x < width and 0 <= action.y < height):
+            return f"A click at x={action.x}, y={action.y} lies outside; x is 0 to {width - 1}, y is 0 to {height - 1}."
+    elif action.x is not None or action.y is not None:
+        return f"Action {action.id} takes no coordinates; send it without x and y."
+    if now and last.status in (Status.OVER, Status.TRUNCATED):
+        return "The level is over; only a reset makes sense now."
+    if now and action.id not in last.available:
+        return f"Action {action.id} is not available now; available are {', '.join(map(str, last.available)) or 'none'}."
+    return None

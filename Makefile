@@ -1,0 +1,46 @@
+# `make play` and `make test` are all it takes: each sets the project up first (scripts/setup), which takes no time once done.
+
+WORLD ?= gym:FrozenLake-v1?is_slippery=false&map_seed=7&size=8
+MIND ?= induce
+ARGS ?=
+BENCH ?= $(wildcard bench/[a-z]*.py)
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help play test check bench setup lock clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile | expand -t 16
+	@echo "For example: make play WORLD=demo:twins ARGS='--seed 3'"
+
+play: setup ## play a world with the built-in mind, live (WORLD=..., MIND=..., ARGS='...')
+	@$(BIN)/lawbook play '$(WORLD)' --mind $(MIND) $(ARGS)
+
+# Every check runs even after one has failed; pytest comes last, so that its summary ends the output.
+CHECKS = failed=; \
+	for check in 'ruff check .' 'ruff format --check .' mypy; do \
+		echo "== $$check"; $(BIN)/$$check || failed="$$failed '$$check'"; \
+	done; \
+	echo "== pytest"; $(BIN)/pytest $(1) $(ARGS) || failed="$$failed 'pytest'"; \
+	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
+
+test: setup ## everything continuous integration checks: ruff, strict types, all tests
+	@$(call CHECKS)
+
+check: setup ## the same without the slow tests
+	@$(call CHECKS,-m 'not slow')
+
+bench: setup ## measure (BENCH=bench/verify.py for one, ARGS='...' for its options)
+	@for bench in $(BENCH); do echo "== $$bench $(ARGS)"; $(BIN)/python $$bench $(ARGS) || exit 1; done
+
+setup: ## make .venv with everything in it, and nothing more
+	@scripts/setup
+
+lock: setup ## solve requirements.lock anew from pyproject.toml (ARGS=--upgrade for newer releases)
+	@$(BIN)/uv pip compile pyproject.toml --quiet --system-certs --universal --python-version 3.12 --all-extras --group dev \
+		--generate-hashes --custom-compile-command 'make lock' $(ARGS) --output-file requirements.lock
+	@scripts/setup
+
+clean: ## remove everything but your runs
+	@rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	@find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,63 @@
+"""What each member predicts, live: one worker a member, standing where the present trajectory has got to. Never searched in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lawbook.answers import Fault, Prediction, Start
+from lawbook.host.handle import Worker
+from lawbook.host.host import Host, Program
+from lawbook.hypothesis import Hypothesis
+from lawbook.record import Action, Observation
+
+
+class Forecast:
+    """Programs and live workers by member. A predicted action costs one step of each worker; nothing is replayed for it."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self._programs: dict[int, tuple[Hypothesis, Program]] = {}
+        self._workers: dict[int, Worker] = {}
+
+    def program(self, member: int, hypothesis: Hypothesis) -> Program | Fault:
+        """The loaded program of this member's hypothesis; loaded once for each version."""
+        known = self._programs.get(member)
+        if known is not None and known[0].same_program(hypothesis):
+            return known[1]
+        loaded = self.host.load(hypothesis.files)
+        if not isinstance(loaded, Fault):
+            self._programs[member] = (hypothesis, loaded)
+        return loaded
+
+    def enter(self, member: int, hypothesis: Hypothesis, first: Observation, actions: Sequence[Action] = ()) -> Prediction | Fault:
+        """Initialise once from `first`, roll over `actions`, and stand there. Returns what is rendered at that point."""
+        self.drop(member)
+        program = self.program(member, hypothesis)
+        if isinstance(program, Fault):
+            return program
+        worker = program.worker()
+        if isinstance(worker, Fault):
+            return worker
+        replay = worker.replay(Start.of(first), actions)
+        if replay.fault is not None:
+            worker.close()
+            return replay.fault
+        self._workers[member] = worker
+        return Prediction(replay.frames[-1].copy(), replay.statuses[-1])
+
+    def stands(self, member: int) -> bool:
+        return member in self._workers
+
+    def step(self, member: int, action: Action) -> Prediction | Fault:
+        """What `action` is predicted to show. The worker stands behind it afterwards."""
+        return self._workers[member].step(action)
+
+    def drop(self, member: int) -> None:
+        """End this member's worker; it is entered anew when it is next needed."""
+        worker = self._workers.pop(member, None)
+        if worker is not None:
+            worker.close()
+
+    def close(self) -> None:
+        for member in list(self._workers):
+            self.drop(member)

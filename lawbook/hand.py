@@ -1,0 +1,202 @@
+"""One action, whole: predict, write the intent down, send, write down what came back, compare. The only way to the world."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+
+from lawbook.answers import Counterexample, Fault, Outcome, Prediction, Sent, Verdict
+from lawbook.determinism import DeterminismWatch
+from lawbook.forecast import Forecast
+from lawbook.journal import Journal
+from lawbook.memory.bodies import pack_action
+from lawbook.memory.ledger import Kind, pack_observation
+from lawbook.record import RESET, Action, Observation
+from lawbook.state import Ending, Sort
+from lawbook.verify import compare
+from lawbook.worlds.world import World, refuses_action
+
+
+class Hand:
+    """Sends actions to the world for a session. budget: actions in all; compares: what a prediction is compared on."""
+
+    def __init__(self, journal: Journal, world: World, forecast: Forecast, *, budget: int, compares: tuple[str, ...]) -> None:
+        self.journal, self.world, self.forecast = journal, world, forecast
+        self.budget, self.compares = budget, compares
+        self._watch = DeterminismWatch()
+        for index, trajectory in enumerate(journal.state.record):
+            for action, observation in trajectory.steps:
+                self._watch.see(index, trajectory.first, action, observation)
+
+    def unsendable(self, *actions: Action) -> Fault | None:
+        """Why these cannot be sent from here: only of the first is it known whether the world accepts it then."""
+        for k, action in enumerate(actions):
+            refusal = refuses_action(self.world.spec, self.journal.state.record.here.last, action, now=k == 0)
+            if refusal:
+                return Fault("action", refusal)
+        return None
+
+    def act(
+        self,
+        action: Action,
+        sort: Sort,
+        member: int | None = None,
+        plan: int | None = None,
+        question: str = "",
+        expected: Prediction | None = None,
+    ) -> Sent:
+        """Send one action. `member` acts, following `plan` (an event) or asking `question`; `expected`: what the plan predicted.
+
+        Every admissible member predicts first; one that cannot, or that does not predict again what it planned, is falsified by
+        that, and then nothing is sent.
+        """
+        predictions: dict[int, Prediction] = {}
+        if action != RESET:
+            predictions, faults = self._predict(action, member, expected)
+            for index, fault in faults.items():
+                self.falsify(index, Verdict(Outcome.FAULT, f"Asked to predict action {action}: {fault.reason}", fault=fault))
+            if faults:
+                for index in predictions:  # they stand behind an action that is not sent
+                    self.forecast.drop(index)
+                return Sent((), None, None, tuple(faults), "a program could not predict the next action")
+        put = self.journal.ledger.put_frame
+        body = {"action": pack_action(action), "sort": sort.value, "member": member, "plan": plan, "question": question}
+        packed = {str(index): [put(seen.frame), seen.status.value] for index, seen in predictions.items()}
+        self.journal.append(Kind.INTEND, {**body, "predictions": packed})
+        self.journal.commit()  # one durable write: the outcome before, and this prediction, before the action is sent
+        return self.deliver(action, predictions, member)
+
+    def open(self) -> None:
+        """The first observation (H_0). Costs nothing."""
+        self._receive(None, self.world.reset(), {}, None)
+
+    def deliver(self, action: Action, predictions: Mapping[int, Prediction] | None = None, member: int | None = None) -> Sent:
+        """Send an action whose intent is on disk, and write down what comes back. Also how an action in doubt is sent again."""
+        with uninterrupted():  # an outcome that has been paid for is not lost to a Ctrl-C
+            observation = self.world.reset() if action == RESET else self.world.step(action)
+            return self._receive(action, observation, predictions or {}, member)
+
+    def falsify(self, member: int, verdict: Verdict) -> None:
+        """A wrong prediction, by whoever: this member does not steer again until it has been mended."""
+        self.journal.verdict(member, "prediction", verdict)
+        self.forecast.drop(member)
+
+    def _predict(
+        self, action: Action, driver: int | None, expected: Prediction | None
+    ) -> tuple[dict[int, Prediction], dict[int, Fault]]:
+        """What every admissible member predicts, and who could not."""
+        predictions: dict[int, Prediction] = {}
+        faults: dict[int, Fault] = {}
+        here = self.journal.state.record.here
+        for m in self.journal.state.members:
+            if not m.admissible or m.hypothesis is None:
+                continue
+            entered: Prediction | Fault | None = None
+            if not self.forecast.stands(m.index):
+                entered = self.forecast.enter(m.index, m.hypothesis, here.first, here.actions)
+            seen = entered if isinstance(entered, Fault) else self.forecast.step(m.index, action)
+            if isinstance(seen, Prediction) and m.index == driver and expected is not None and not _same(seen, expected):
+                seen = Fault("unrepeatable", "Planned, it showed one thing, and stepped again, another; make step repeatable.")
+            if isinstance(seen, Fault):
+                faults[m.index] = seen
+            else:
+                predictions[m.index] = seen
+        return predictions, faults
+
+    def _receive(
+        self, action: Action | None, observation: Observation, predictions: Mapping[int, Prediction], driver: int | None
+    ) -> Sent:
+        """Write down what came back, compare it with every prediction, open the next trajectory if one begins. Commits nothing."""
+        state, record = self.journal.state, self.journal.state.record
+        opened = len(record)
+        here = record.here if opened else None
+        step = action is not None and action != RESET
+        body = pack_observation(self.journal.ledger, observation, action, opened - 1 if step else opened)
+        self.journal.append(Kind.OBSERVE, body)
+        wrong: dict[int, Counterexample] = {}
+        contradiction = None
+        if here is not None and action is not None and step:
+            for index, predicted in predictions.items():
+                example = compare(
+                    predicted,
+                    observation,
+                    trajectory=opened - 1,
+                    step=len(here),
+                    level=here.first.level,
+                    action=action,
+                    before=here.settled[len(here) - 1],
+                    compares=self.compares,
+                )
+                if example is not None:
+                    wrong[index] = example
+            contradiction = self._watch.see(opened - 1, here.first, action, observation)
+        for index, example in wrong.items():
+            self.falsify(index, Verdict(Outcome.COUNTEREXAMPLE, example.text, example))
+        falsified = list(wrong)
+        if len(record) > opened:
+            falsified += self._check_opening()
+        if contradiction is not None:
+            self.journal.finish(Ending.NONDETERMINISTIC, contradiction.sentence)
+        elif record.won:
+            self.journal.finish(Ending.WON, "The last level is completed.")
+        elif state.sent >= self.budget:
+            self.journal.finish(Ending.BUDGET, f"All {self.budget} actions are spent.")
+        halted = "a prediction was wrong" if falsified else "the run has ended" if state.ending else ""
+        mismatch = wrong.get(driver) if driver is not None else None
+        return Sent(() if action is None else (action,), observation, mismatch, tuple(falsified), halted)
+
+    def _check_opening(self) -> list[int]:
+        """A trajectory begins: each member is initialised once from its first observation, and its first rendering is compared."""
+        falsified = []
+        record = self.journal.state.record
+        here, index = record.here, len(record) - 1
+        for m in self.journal.state.members:
+            if not m.admissible or m.hypothesis is None:
+                continue
+            seen = self.forecast.enter(m.index, m.hypothesis, here.first)
+            if isinstance(seen, Fault):
+                verdict = Verdict(Outcome.FAULT, f"At the start of a trajectory: {seen.reason}", fault=seen)
+            else:
+                example = compare(
+                    seen,
+                    here.first,
+                    trajectory=index,
+                    step=0,
+                    level=here.first.level,
+                    action=None,
+                    before=here.first.frame,
+                    compares=self.compares,
+                )
+                if example is None:
+                    continue
+                verdict = Verdict(Outcome.COUNTEREXAMPLE, example.text, example)
+            self.falsify(m.index, verdict)
+            falsified.append(m.index)
+        return falsified
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C and SIGTERM back for as long as an action is in flight; they take effect right afterwards."""
+    held: list[tuple[int, FrameType | None]] = []
+    try:
+        before = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
+        for name in before:
+            signal.signal(name, lambda number, frame: held.append((number, frame)))
+    except ValueError:  # not the main thread: signals are not ours to hold
+        before = {}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+        for number, frame in held[:1]:
+            handler = before[signal.Signals(number)]
+            if callable(handler):
+                handler(number, frame)
+
+
+def _same(one: Prediction, two: Prediction) -> bool:
+    return one.status is two.status and bool((one.frame == two.frame).all())

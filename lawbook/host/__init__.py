@@ -1,0 +1,1 @@
+"""The one sandbox and the processes that run untrusted programs. Start with Host."""

@@ -1,0 +1,105 @@
+"""The host: everything that a run needs to execute programs it does not trust. Owned by the run process."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from lawbook.answers import Fault
+from lawbook.errors import HostError
+from lawbook.host.handle import Worker
+from lawbook.host.sandbox import SandboxReport
+from lawbook.host.spawn import Zygote
+from lawbook.hypothesis import ENGINE, MAX_BYTES
+
+
+class Host:
+    """Two zygotes, whose workers differ in nothing but the hash seed of their interpreter, and the sandbox that was found to hold.
+
+    weak: run although the sandbox does not keep programs from files and network.
+    memory_mb: what a worker may use beyond what the bare interpreter does.
+    hash_seeds: of the interpreters of workers and of twins.
+    step_seconds: wall clock for one call into a program.
+    clicks: action ids that need x and y; a search does not try them unless the program's `actions` says where.
+
+    Raises HostError when the processes cannot be started, or the sandbox is too weak and `weak` was not asked for.
+    """
+
+    sandbox: SandboxReport
+
+    def __init__(
+        self,
+        *,
+        weak: bool = False,
+        memory_mb: int = 512,
+        hash_seeds: tuple[int, int] = (0, 1),
+        step_seconds: float = 5.0,
+        clicks: Collection[int] = (),
+    ) -> None:
+        self._step_seconds = step_seconds
+        self._clicks = tuple(clicks)
+        self._zygotes = tuple(Zygote(seed, memory_mb << 20) for seed in hash_seeds)
+        try:
+            self.sandbox = self._self_test({"hash seeds": ", ".join(map(str, hash_seeds)), "memory": f"{memory_mb} MB"})
+            if not self.sandbox.confines and not weak:
+                found = ", ".join(f"{name} {what}" for name, what in self.sandbox.facts.items())
+                raise HostError(
+                    f"This machine cannot keep programs from files and network ({found}); "
+                    "use a Linux kernel with Landlock and seccomp, or pass --weak-sandbox if you trust whoever writes the programs."
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def load(self, files: Mapping[str, str]) -> Program | Fault:
+        """Load a program once, in a worker that is thrown away: it compiles, imports, and defines the contract's functions."""
+        if sum(map(len, files.values())) > MAX_BYTES:
+            return Fault("load", f"The program is longer than {MAX_BYTES:,} characters.")
+        program = Program(self, files)
+        worker = program.worker()
+        if isinstance(worker, Fault):
+            return worker
+        worker.close()
+        return program
+
+    def fork(self, *, twin: bool = False) -> Worker:
+        """A fresh sandboxed process without a program. For Program, and for the self-test."""
+        return Worker(self._zygotes[twin], step_seconds=self._step_seconds, clicks=self._clicks)
+
+    def close(self) -> None:
+        """End every process of this host. May be called again."""
+        zygotes, self._zygotes = self._zygotes, ()
+        for zygote in zygotes:
+            zygote.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _self_test(self, facts: dict[str, str]) -> SandboxReport:
+        layers = self._zygotes[0].started()
+        with tempfile.TemporaryDirectory() as folder, self.fork() as worker:
+            found = worker.attempts(str(Path(__file__).resolve()), folder)
+        return SandboxReport.of({**facts, "landlock": layers["landlock"], "seccomp": layers["seccomp"], **found})
+
+
+class Program:
+    """A program that loaded once. `files`: file name -> source."""
+
+    def __init__(self, host: Host, files: Mapping[str, str]) -> None:
+        self.files = dict(files)
+        self._host = host
+
+    def worker(self, *, twin: bool = False) -> Worker | Fault:
+        """A fresh sandboxed process with the program loaded; twin: in the second interpreter."""
+        worker = self._host.fork(twin=twin)
+        fault = worker.load(self.files, ENGINE)
+        if fault is None:
+            return worker
+        worker.close()
+        return fault

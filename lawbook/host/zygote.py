@@ -1,0 +1,108 @@
+"""The zygote: an interpreter that has numpy loaded and forks a caged worker for each request. This is the life of that process.
+
+It is started with an empty environment, so that no key of ours is in a worker's memory, and with its own hash seed: two workers of
+one zygote share the order of sets, and only a second zygote shows that a program depends on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import mmap
+import os
+import signal
+import socket
+import sys
+import time
+from typing import NoReturn
+
+import numpy as np
+
+from lawbook import wire
+from lawbook.host.ring import SIZE
+from lawbook.host.sandbox import Cage
+from lawbook.host.worker import Server
+
+OUT_OF_MEMORY = 97
+"""Exit code of a worker that had not even the memory to say so."""
+
+
+def main(control: int, memory: int) -> NoReturn:
+    """The zygote's life: fork and end workers until the run process hangs up or dies."""
+    roots = set(sys.argv[3:])
+    del sys.argv[1:], sys.orig_argv[1:]
+    sys.path[:] = [entry for entry in sys.path if entry not in roots]
+    sys.path_importer_cache.clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "lawbook"]:
+        del sys.modules[name]  # our own functions keep each other alive
+    os.environ.clear()
+    cage = Cage([*_standard_library(), *_numpy()], sys.path, memory)
+    sock = socket.socket(fileno=control)
+    children: set[int] = set()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 10, 10)  # a search keeps many small tuples; looking through them every 700 costs a tenth of its time
+    try:
+        wire.send(sock, {"facts": {**cage.facts, "hash": str(hash("lawbook"))}})
+        while True:
+            request = wire.receive(sock)[0]
+            if request["op"] == "fork":
+                _, descriptors, _, _ = socket.recv_fds(sock, 1, 2)
+                pid = os.fork()
+                if pid == 0:
+                    _live(cage, *descriptors)
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                children.add(pid)
+                wire.send(sock, {"n": request["n"], "pid": pid})
+            else:
+                children.discard(request["pid"])
+                wire.send(sock, {"n": request["n"], "status": _end(request["pid"], request["grace"])})
+    except wire.BrokenWireError:
+        pass
+    finally:
+        for pid in children:
+            _end(pid, 0.0)
+    os._exit(0)
+
+
+def _standard_library() -> list[str]:
+    """Everything in the folders of the standard library but what was installed into them."""
+    folders = [folder for folder in sys.path if os.path.isdir(folder)]  # noqa: PTH112 - pathlib would have to be loaded
+    return [
+        entry.path for folder in folders for entry in os.scandir(folder) if entry.name not in ("site-packages", "dist-packages")
+    ]
+
+
+def _numpy() -> list[str]:
+    home = os.path.realpath(np.__path__[0])
+    return [home, home + ".libs"]
+
+
+def _live(cage: Cage, channel: int, memory: int) -> NoReturn:
+    """A worker's life, from the fork to its end."""
+    code = 1
+    try:
+        server = Server(socket.socket(fileno=channel), mmap.mmap(memory, SIZE))
+        cage.enter(keep=[channel])
+        server.serve()
+        code = 0
+    except MemoryError:
+        code = OUT_OF_MEMORY
+    finally:
+        os._exit(code)
+
+
+def _end(pid: int, grace: float) -> int | None:
+    """Reap one child, by force if it does not end within `grace` seconds; its wait status when no force was needed."""
+    deadline = time.monotonic() + grace
+    while True:
+        ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        if ended or time.monotonic() >= deadline:
+            break
+        time.sleep(0.001)
+    for kill in (os.killpg, os.kill):  # while it is not reaped, nobody else can have its number; it may not be a group yet
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
+    status = os.waitpid(pid, 0)[1]
+    return status if ended else None

@@ -1,0 +1,137 @@
+"""Put a run together from its parts, new or resumed, and take it apart again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from lawbook import gate
+from lawbook.answers import Limits
+from lawbook.errors import UsageError, WorldError
+from lawbook.host.host import Host
+from lawbook.journal import Journal, Listener
+from lawbook.memory.bodies import action_of
+from lawbook.memory.git import GitMemory
+from lawbook.memory.ledger import Kind, Ledger, read_observation
+from lawbook.minds.mind import Mind
+from lawbook.minds.sources import make_mind
+from lawbook.record import RESET, Observation, Record
+from lawbook.runfolder import RunConfig, RunFolder, versions
+from lawbook.session import Session
+from lawbook.state import Ending, Member, State
+from lawbook.worlds.address import WorldAddress
+from lawbook.worlds.process import WorldProcess
+from lawbook.worlds.world import World
+
+
+@contextmanager
+def new_run(
+    config: RunConfig, out: Path, *, host: Host | None = None, mind: Mind | None = None, listener: Listener | None = None
+) -> Iterator[tuple[RunFolder, Session]]:
+    """Start a run in its own folder below `out`.
+
+    host: one that is running already (it is left running); mind: an object instead of `config.mind`.
+    Raises UsageError, WorldError, HostError.
+    """
+    rules = gate.protocol(config.protocol)
+    mind = mind or make_mind(config.mind)
+    if rules.needs_hypothesis and not mind.proposes:
+        raise UsageError(f"The mind {config.mind!r} proposes no hypotheses; play it with --protocol vanilla.")
+    with ExitStack() as stack:
+        world = WorldProcess(WorldAddress.parse(config.world))
+        stack.callback(world.close)
+        host = host or stack.enter_context(Host(weak=config.weak_sandbox, memory_mb=config.memory_mb))
+        folder = RunFolder.make(out, config)
+        ledger = Ledger.create(folder.ledger)
+        stack.callback(ledger.close)
+        state = State(Record(world.spec.levels), [Member(index) for index in range(config.population)])
+        journal = Journal(ledger, state, [listener] if listener else [])
+        session = _session(journal, world, host, GitMemory(folder.memory), mind, config)
+        opening = {
+            "run": asdict(config),
+            "versions": versions(),
+            "spec": asdict(world.spec),
+            "sandbox": {"level": host.sandbox.level, "facts": dict(host.sandbox.facts)},
+        }
+        stack.callback(session.close)
+        session.open(opening)
+        yield folder, session
+
+
+@contextmanager
+def resumed_run(
+    folder: RunFolder, *, host: Host | None = None, mind: Mind | None = None, listener: Listener | None = None
+) -> Iterator[Session]:
+    """Go on with a run that was interrupted or killed: fold its ledger, bring the world back by replay, settle what is in doubt."""
+    config = folder.config()
+    with ExitStack() as stack:
+        ledger = Ledger.open(folder.ledger)
+        stack.callback(ledger.close)
+        broken = ledger.check()
+        if broken:
+            raise UsageError(f"The ledger of this run has been altered, so it cannot go on: {broken}")
+        state = fold(ledger)
+        if state.ending is not None:
+            raise UsageError(f"This run has ended ({state.ending}); `lawbook show {folder.path}` tells about it.")
+        mind = mind or make_mind(config.mind)
+        world = WorldProcess(WorldAddress.parse(config.world))
+        stack.callback(world.close)
+        host = host or stack.enter_context(Host(weak=config.weak_sandbox, memory_mb=config.memory_mb))
+        git = GitMemory.rebuild(
+            folder.memory, state.accepted
+        )  # derived from the ledger, so whatever a crash left of it does not matter
+        session = _session(Journal(ledger, state, [listener] if listener else []), world, host, git, mind, config)
+        stack.callback(session.close)
+        _bring_back(session, world)
+        yield session
+
+
+def fold(ledger: Ledger) -> State:
+    """The state a ledger tells of, without a world: to resume, show or check. Raises UsageError when it has no opening."""
+    events = iter(ledger)
+    opening = next(events, None)
+    if opening is None or opening.kind is not Kind.OPEN:
+        raise UsageError("This ledger has no opening: the run was ended before it began; start another.")
+    state = State(Record(opening.body["spec"]["levels"]), [Member(index) for index in range(opening.body["run"]["population"])])
+    for event in events:
+        state.apply(event, ledger)
+    return state
+
+
+def _session(journal: Journal, world: World, host: Host, git: GitMemory, mind: Mind, config: RunConfig) -> Session:
+    rules, limits = gate.protocol(config.protocol), Limits(nodes=config.nodes)
+    return Session(journal, world, host, git, mind, rules, budget=config.budget, seed=config.seed, limits=limits)
+
+
+def _bring_back(session: Session, world: World) -> None:
+    """Send the recorded actions to a fresh world and check every frame, then settle the action that was in flight."""
+    if not len(session.record):
+        session.open()
+        return
+    if not world.spec.replayable:
+        if session.state.intent is not None:
+            session.finish(
+                Ending.IN_DOUBT, "An action was in flight when the run broke off; it is counted as billed, and the run ends here."
+            )
+        return
+    for number, event in enumerate(session.journal.ledger.events([Kind.OBSERVE])):
+        action, expected = action_of(event.body["action"]), read_observation(session.journal.ledger, event.body)
+        seen = world.reset() if action is None or action == RESET else world.step(action)
+        if not _same(seen, expected):
+            raise WorldError(
+                f"Replayed, the world shows something else after action {number} than is on record; the run cannot go on."
+            )
+    session.resend()
+
+
+def _same(one: Observation, two: Observation) -> bool:
+    return (one.status, one.level, one.available, len(one.frames)) == (
+        two.status,
+        two.level,
+        two.available,
+        len(two.frames),
+    ) and all(np.array_equal(a, b) for a, b in zip(one.frames, two.frames, strict=True))

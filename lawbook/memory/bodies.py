@@ -1,0 +1,95 @@
+"""Event bodies: how actions, proposals, verdicts and explorations are written into the ledger and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from lawbook.answers import Counterexample, Fault, Judgement, Outcome, Probe, Region, Subgoal, Verdict
+from lawbook.hypothesis import Decision, Proposal
+from lawbook.memory.ledger import Ledger
+from lawbook.record import Action, Status
+
+Body = dict[str, Any]
+
+
+def pack_action(action: Action | None) -> list[int] | None:
+    """[id] or [id, x, y]; None where the world was opened without an action."""
+    if action is None:
+        return None
+    return [action.id] if action.x is None or action.y is None else [action.id, action.x, action.y]
+
+
+def action_of(packed: list[int] | None) -> Action | None:
+    return None if packed is None else Action(*packed)
+
+
+def actions_of(packed: list[list[int]]) -> tuple[Action, ...]:
+    return tuple(Action(*one) for one in packed)
+
+
+def pack_proposal(ledger: Ledger, proposal: Proposal) -> Body:
+    """A PROPOSE body without member and circumstance; texts are stored by content."""
+    return {
+        "decision": proposal.decision.value,
+        "rulebook": None if proposal.rulebook is None else ledger.put_text(proposal.rulebook),
+        "files": None if proposal.files is None else {name: ledger.put_text(text) for name, text in proposal.files.items()},
+        "diagnosis": proposal.diagnosis,
+    }
+
+
+def proposal_of(ledger: Ledger, body: Mapping[str, Any]) -> Proposal:
+    files = body["files"]
+    return Proposal(
+        Decision(body["decision"]),
+        None if body["rulebook"] is None else ledger.text(body["rulebook"]),
+        None if files is None else {name: ledger.text(text) for name, text in files.items()},
+        body["diagnosis"],
+    )
+
+
+def pack_verdict(verdict: Verdict) -> Body:
+    body = asdict(verdict)
+    example = verdict.counterexample
+    if example is not None:
+        body["counterexample"]["action"] = pack_action(example.action)
+    return body
+
+
+def verdict_of(body: Mapping[str, Any]) -> Verdict:
+    example, fault, judgement = body["counterexample"], body["fault"], body["judgement"]
+    return Verdict(
+        Outcome(body["outcome"]),
+        body["reason"],
+        None if example is None else _counterexample(example),
+        None if fault is None else Fault(**fault),
+        None if judgement is None else Judgement(**judgement),
+        body["replayed"],
+        body["seconds"],
+    )
+
+
+def _counterexample(body: Mapping[str, Any]) -> Counterexample:
+    regions = tuple(Region(*row[:5], *map(tuple, row[5:])) for row in body["regions"])
+    return Counterexample(
+        **{
+            **body,
+            "action": action_of(body["action"]),
+            "expected": Status(body["expected"]),
+            "predicted": Status(body["predicted"]),
+            "regions": regions,
+        }
+    )
+
+
+def pack_exploration(ledger: Ledger, answer: Subgoal | Probe) -> Body:
+    if isinstance(answer, Probe):
+        return {"probe": pack_action(answer.action), "question": answer.question}
+    return {"subgoal": ledger.put_text(answer.source), "question": answer.question}
+
+
+def exploration_of(ledger: Ledger, body: Mapping[str, Any]) -> Subgoal | Probe:
+    if "subgoal" in body:
+        return Subgoal(ledger.text(body["subgoal"]), body["question"])
+    return Probe(Action(*body["probe"]), body["question"])

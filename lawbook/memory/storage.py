@@ -1,0 +1,110 @@
+"""The file under the ledger: its tables, its hashes, the connection, and the lock that keeps writers to one."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+import zlib
+from hashlib import blake2b, sha256
+from pathlib import Path
+from typing import Any
+
+from lawbook.errors import UsageError
+
+SCHEMA = 1
+"""Number of the form of the file; a ledger with a higher one is refused."""
+APPLICATION = 0x4C415742
+"""`LAWB`, in the file's header."""
+TABLES = """
+CREATE TABLE events (seq INTEGER PRIMARY KEY, time REAL NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, stored TEXT NOT NULL,
+                     prev_hash TEXT NOT NULL, hash TEXT NOT NULL);
+CREATE TABLE contents (key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, data BLOB NOT NULL);
+"""
+COLUMNS = "seq, time, kind, body, stored, prev_hash, hash"
+
+_ZLIB_LEVEL = 3  # as fast as 1 on 64 x 64 frames (9 us), 8% smaller
+
+
+canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+"""JSON with sorted keys, compact, ASCII. Raises TypeError or ValueError for what JSON cannot hold (NaN too)."""
+
+
+def chained(*row: Any) -> str:
+    """SHA-256 of (seq, time, kind, body, stored, prev_hash). As a JSON list no field can spill into the next."""
+    return sha256(canonical(row).encode()).hexdigest()
+
+
+def content_id(kind: str, payload: bytes) -> str:
+    """BLAKE2b, 160 bits, a family of its own for each kind of content."""
+    return blake2b(payload, digest_size=20, person=kind.encode()).hexdigest()
+
+
+def packed(payload: bytes) -> bytes:
+    return zlib.compress(payload, _ZLIB_LEVEL)
+
+
+def intact(name: str, kind: str, data: bytes) -> bytes | None:
+    """The payload of stored content, or None when it is not what its id says."""
+    try:
+        payload = zlib.decompress(data)
+        return payload if content_id(kind, payload) == name else None
+    except (zlib.error, TypeError, ValueError, AttributeError):
+        return None
+
+
+def make(path: Path) -> sqlite3.Connection:
+    """A new, empty file. Raises UsageError when it cannot be written."""
+    try:
+        database = _connect(path, "rwc")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.executescript(f"BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA}; {TABLES} COMMIT;")
+        return database
+    except sqlite3.Error as error:
+        raise UsageError(f"No ledger can be made at {path} ({error}); choose a folder that can be written.") from error
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection to a ledger that is there; mode: `ro` or `rw`. Raises UsageError when it is none, or from a newer version."""
+    try:
+        database = _connect(path, mode)
+        (application,) = database.execute("PRAGMA application_id").fetchone()
+        (schema,) = database.execute("PRAGMA user_version").fetchone()
+    except sqlite3.Error as error:
+        raise UsageError(f"{path} is not a ledger, or is damaged ({error}); name the folder of a run.") from error
+    if application == APPLICATION and schema <= SCHEMA:
+        return database
+    database.close()
+    if application != APPLICATION:
+        raise UsageError(f"{path} is not a ledger; name the folder of a run.")
+    raise UsageError(f"{path} is from a newer Lawbook (ledger schema {schema}, this one reads up to {SCHEMA}); update Lawbook.")
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    # Autocommit: transactions are begun and ended by name. SQLite is built serialized, so several threads may read.
+    address = f"{path.resolve().as_uri()}?mode={mode}"
+    database = sqlite3.connect(address, uri=True, isolation_level=None, timeout=10, check_same_thread=False)
+    database.execute("PRAGMA synchronous = FULL")
+    return database
+
+
+def take_lock(path: Path) -> int:
+    """Descriptor of the lock beside the ledger, for as long as it stays open; the kernel drops it when the process dies.
+
+    SQLite's own locks last a transaction, this one lasts a run. Raises UsageError when another process has it.
+    """
+    side = path.with_name(path.name + ".lock")
+    try:
+        descriptor = os.open(side, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise UsageError(f"{side} cannot be written ({error.strerror}); choose a folder that can be written.") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.pread(descriptor, 20, 0).decode("ascii", "replace") or "unknown"
+        os.close(descriptor)
+        raise UsageError(f"{path} is being written by another live process ({holder}); wait for it to end, or only read.") from None
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    return descriptor

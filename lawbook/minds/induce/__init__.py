@@ -1,0 +1,117 @@
+"""The built-in mind: it induces rulebook and program from the record alone, with no language model, no network and no world in mind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from lawbook.answers import Judgement, Outcome, Probe, Subgoal
+from lawbook.errors import UsageError
+from lawbook.hypothesis import Decision, Hypothesis, Proposal
+from lawbook.minds.induce.explore import exploration
+from lawbook.minds.induce.laws import Laws, Study, rivals, study
+from lawbook.minds.induce.memorise import memorised
+from lawbook.minds.induce.write import written
+from lawbook.minds.mind import Case, Why, judge_by_trace
+from lawbook.record import Record
+
+
+class Thought(NamedTuple):
+    """What one state of the record leads to: the record as seen, and the rival laws that fit it."""
+
+    record: Record
+    at: tuple[int, int]
+    seen: Study
+    rivals: list[Laws]
+
+
+class InducingMind:
+    """A frozen symbolic proposer. Its answers are functions of the case; what it keeps is only so as not to think twice."""
+
+    name = "induce"
+    proposes = True
+
+    def __init__(self) -> None:
+        self._thought: Thought | None = None
+
+    def propose(self, case: Case) -> Proposal:
+        """The laws of this member's rank among the rivals, with every exception that they need to reproduce the record."""
+        current = case.hypothesis
+        refused = [version.hypothesis for version in case.history if version.outcome is not Outcome.ADMISSIBLE and version.at == case.record.actions]
+        if current is not None and not case.admissible:
+            refused.append(current)
+        tried = next((h for h in self._hypotheses(case) if not any(_equal(h, other, case) for other in refused)), None)
+        tried = tried or next(self._hypotheses(case))
+        if current is not None and case.admissible:
+            if case.why is Why.SIMPLIFY and not tried.same_program(current) and tried.description_bytes < current.description_bytes:
+                return Proposal(Decision.SIMPLIFY, tried.rulebook if case.needs_rulebook else None, tried.files, "A shorter account of the same record.")
+            if case.why is Why.SIMPLIFY or tried.same_program(current):
+                return Proposal(Decision.RETAIN, diagnosis="The record says nothing new.")
+        diagnosis = _diagnosis(case)
+        if case.needs_rulebook and (current is None or tried.rulebook != current.rulebook):
+            return Proposal(Decision.REVISE_RULEBOOK, tried.rulebook, tried.files, diagnosis)
+        return Proposal(Decision.REPAIR_CODE, None, tried.files, diagnosis)
+
+    def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
+        """Faithful when every rule is cited by the code, and no other."""
+        return judge_by_trace(hypothesis)
+
+    def explore(self, case: Case) -> Subgoal | Probe:
+        """The untried thing that is worth most, through the laws this member holds."""
+        thought = self._think(case)
+        laws = memorised(thought.rivals[case.member % len(thought.rivals)], thought.seen)
+        return exploration(case, laws, thought.seen)
+
+    def receipt(self) -> Mapping[str, float | int | str]:
+        return {}
+
+    def _think(self, case: Case) -> Thought:
+        at = len(case.record), case.record.actions
+        if self._thought is None or self._thought.record is not case.record or self._thought.at != at:
+            seen = study(case.record)
+            self._thought = Thought(case.record, at, seen, rivals(seen))
+        return self._thought
+
+    def _hypotheses(self, case: Case) -> Iterator[Hypothesis]:
+        """This member's rival first, then the others, and last the record learnt by heart with no avatar in it."""
+        thought = self._think(case)
+        count = len(thought.rivals)
+        for k in range(count):
+            laws = thought.rivals[(case.member + k) % count]
+            yield written(memorised(laws, thought.seen), case.interface.actions, _doubts(thought.rivals))
+        by_heart = study(case.record, blind=True)
+        yield written(memorised(Laws(), by_heart), case.interface.actions, ())
+
+
+def _equal(one: Hypothesis, other: Hypothesis, case: Case) -> bool:
+    return one.same_program(other) and (one.rulebook == other.rulebook or not case.needs_rulebook)
+
+
+def _diagnosis(case: Case) -> str:
+    """What was wrong, in a sentence."""
+    if case.verdict is not None and case.verdict.reason:
+        return "Explained anew after: " + case.verdict.reason.split("\n", 1)[0][:300]
+    return "A first account of what is seen." if case.hypothesis is None else "The record says more than was held."
+
+
+def _doubts(rivals: list[Laws]) -> list[str]:
+    if len(rivals) < 2:
+        return []
+    return [f"Which of {len(rivals)} sets of laws is true? The record fits them all; they differ in what completes or ends a level."]
+
+
+class InduceSource:
+    """The entry point `induce`."""
+
+    summary = "Built in: symbolic induction from the record alone; no key, no network."
+
+    def names(self) -> Iterable[tuple[str, str]]:
+        return [("induce", self.summary)]
+
+    def make(self, argument: str) -> InducingMind:
+        if argument:
+            raise UsageError(f"The mind induce takes nothing after a colon, not {argument!r}; write --mind induce.")
+        return InducingMind()
+
+
+SOURCE = InduceSource()

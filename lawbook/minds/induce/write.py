@@ -1,0 +1,194 @@
+"""Laws as text: the rulebook a person reads, and the program that cites it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files as resources
+from typing import Any
+
+from lawbook.hypothesis import ENGINE, Hypothesis
+from lawbook.minds.induce.laws import Laws
+from lawbook.minds.induce.walker import COMPLETED, OVER, box
+
+_ENGINE = '''"""A walking world: the contract over `walker`, with what was learnt in `learnt`."""
+
+import learnt
+from walker import Walker
+
+world = Walker(learnt)
+initial_state = world.initial_state
+step = world.step
+render = world.render
+is_goal = world.is_goal
+is_over = world.is_over
+'''
+_FIRST = 8
+"""Number of the first rule about one kind of contact; those before it are always the same."""
+_LISTED = 12
+"""How many exceptions the rulebook names one by one."""
+
+
+@cache
+def _walker() -> str:
+    return resources(__package__).joinpath("walker.py").read_text(encoding="utf-8")
+
+
+def written(laws: Laws, actions: Sequence[int], questions: Iterable[str]) -> Hypothesis:
+    """Rulebook and program of these laws. actions: ids of the world's actions. questions: what to ask besides what the laws leave open."""
+    return Hypothesis(_rulebook(laws, actions, questions), {ENGINE: _ENGINE, "walker.py": _walker(), "learnt.py": _learnt(laws)})
+
+
+def _learnt(laws: Laws) -> str:
+    rows = [
+        '"""What was learnt. Colours are numbers; -1 is transparent, or open ground."""',
+        "",
+        *_table("bodies", [_body(body) for body in laws.bodies], "()", "R1, R2"),
+        f"under = {laws.under!r}  # R3",
+        f"floor = {laws.floor!r}  # R4",
+        *_dict("contacts", laws.contacts, [f"R{k}" for k in range(_FIRST, _FIRST + len(laws.contacts))], "R5"),
+        f"guess = {laws.guess!r}" + (f"  # R{_FIRST + len(laws.contacts)}" if laws.guess else ""),
+        *_dict("starts", laws.starts, ["R6"] * len(laws.starts), "R6"),
+        *_dict("places", laws.places, ["R6"] * len(laws.places), "R6"),
+        *_table("histories", [repr(history) for history in laws.histories], "()", "R7"),
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def _body(body: Mapping[str, Any]) -> str:
+    return f'{{"look": {body["look"]!r}, "moves": {body["moves"]!r}}}'
+
+
+def _table(name: str, items: Sequence[str], empty: str, rule: str) -> list[str]:
+    return [f"{name} = (  # {rule}", *(f"    {item}," for item in items), ")"] if items else [f"{name} = {empty}  # {rule}"]
+
+
+def _dict(name: str, items: Mapping[Any, Any], rules: Sequence[str], rule: str) -> list[str]:
+    if not items:
+        return [f"{name} = {{}}  # {rule}"]
+    lines = (f"    {key!r}: {value!r},  # {rule}" for (key, value), rule in zip(items.items(), rules, strict=True))
+    return [f"{name} = {{  # {rule}", *lines, "}"]
+
+
+def _rulebook(laws: Laws, actions: Sequence[int], questions: Iterable[str]) -> str:
+    rules = [*_general(laws), *(f"{_sentence(key, effect)}" for key, effect in laws.contacts.items())]
+    if laws.guess:
+        rules.append(f"A guess, until it has been reached: {_thing(laws.guess)} completes the level.")
+    still = [action for action in actions if not any(action in body["moves"] for body in laws.bodies)]
+    asked = [
+        *([f"Is {_thing(laws.guess)} the goal?"] if laws.guess else []),
+        *([] if laws.guess or _wins(laws) else ["What completes a level? Nothing that was met has done it."]),
+        *(f"What does action {action} do? It has not been seen to move the avatar." for action in still),
+        *(["What law is behind the exceptions of R6 and R7?"] if laws.places or laws.histories else []),
+        *questions,
+    ]
+    return "\n\n".join(
+        [
+            "# The world, as far as it is known",
+            "\n".join(f"- R{k}. {rule}" for k, rule in enumerate(rules, start=1)),
+            "## Open questions",
+            "\n".join(f"- Q{k}. {question}" for k, question in enumerate(asked, start=1)) or "None.",
+            "",
+        ]
+    )
+
+
+def _wins(laws: Laws) -> bool:
+    return any(happens == "win" for happens, _ in laws.contacts.values())
+
+
+def _general(laws: Laws) -> list[str]:
+    moves = [f"action {action} {_way(*move)}" for body in laws.bodies for action, move in body["moves"].items()]
+    exceptions = [
+        *(f"at the start, first frame {mark:08x}: {_start(start)}" for mark, start in laws.starts.items()),
+        *(f"action {action} at row {row}, column {col}: {_follows(effect)}" for (_, row, col, action), effect in laws.places.items()),
+    ]
+    lessons = [
+        f"from first frame {mark:08x}, actions {' '.join(str(action) for action, _ in steps[:k])}: {_follows(effect)}"
+        for mark, steps in laws.histories
+        for k, (_, effect) in enumerate(steps, start=1)
+        if effect is not None
+    ]
+    looks = " or ".join(_figure(body["look"]) for body in laws.bodies)
+    patches = ", ".join(f"{height} x {width}" for _, _, height, width in map(box, laws.bodies))
+    return [
+        f"The avatar is {looks}." if laws.bodies else "No avatar is known: nothing has been seen to move as a whole.",
+        f"Moves: {'; '.join(moves)}. Any other action changes nothing." if moves else "No action is known to change anything.",
+        "The avatar hides what is below it, and that is seen again when it leaves. At the start "
+        + ("the colour around it lies below." if laws.under is None else f"colour {laws.under} lies below."),
+        f"Open ground is {_colours(laws.floor)}; any other colour is a figure on it."
+        if laws.floor
+        else "No open ground is known yet.",
+        f"What a move does is decided by the patch of ground it would lead to ({patches} cells)." * bool(laws.bodies)
+        + " The most particular of the laws below decides; what none of them names stops the avatar.",
+        f"Exceptions learnt by heart, one place each: {_list(exceptions)}",
+        f"Exceptions learnt by heart, one history each: {_list(lessons)}",
+    ]
+
+
+def _list(items: Sequence[str]) -> str:
+    if not items:
+        return "none."
+    more = f"; and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
+    return f"({len(items)}) {'; '.join(items[:_LISTED])}{more}."
+
+
+def _start(start: Any) -> str:
+    body, row, col, _ = start
+    return "no avatar" if body < 0 else f"the avatar is at row {row}, column {col}, and what lies below it is known"
+
+
+def _follows(effect: Any) -> str:
+    body, row, col, status, changes = effect
+    end = {COMPLETED: ", level completed", OVER: ", game over"}.get(status, "")
+    cells = "the whole ground is repainted" if isinstance(changes, str) else f"{sum(run for *_, run in changes)} cells of ground change"
+    return f"{cells}, {'no avatar' if body < 0 else f'avatar to row {row}, column {col}'}{end}"
+
+
+def _way(rows: int, cols: int) -> str:
+    parts = [f"{abs(n)} {way[n > 0]}" for n, way in ((rows, ("up", "down")), (cols, ("left", "right"))) if n]
+    return " and ".join(parts)
+
+
+def _colours(colours: Sequence[int]) -> str:
+    return ("colour " if len(colours) == 1 else "colours ") + ", ".join(map(str, colours))
+
+
+def _figure(look: Sequence[Sequence[int]]) -> str:
+    if len(look) == len(look[0]) == 1:
+        return f"the single cell of colour {look[0][0]}"
+    shown = sorted({colour for line in look for colour in line} - {-1})
+    drawing = " / ".join("".join("." if colour < 0 else format(colour, "x") for colour in line) for line in look)
+    return f"the figure of {len(look)} x {len(look[0])} cells in {_colours(shown)}: `{drawing}`"
+
+
+def _thing(key: Any) -> str:
+    match key:
+        case ("edge",):
+            return "the edge of the frame"
+        case ("floor",):
+            return "open ground"
+        case ("colour", colours):
+            return f"a figure of {_colours(colours)}"
+        case ("shape", rows):
+            return f"a figure of the shape `{' / '.join(rows)}`, whatever its colours,"
+        case ("exact", rows):
+            return f"exactly {_figure(rows)}"
+        case (inner, action):
+            return f"{_thing(inner)}, met by action {action},"
+    return repr(key)
+
+
+def _sentence(key: Any, effect: Any) -> str:
+    happens, paint = effect
+    words = {
+        "enter": "can be walked on",
+        "stop": "stops the avatar",
+        "win": "completes the level",
+        "die": "ends the game; the avatar is then seen on it",
+        "die outside": "ends the game; the avatar stays where it was",
+        "die vanishing": "ends the game; the avatar is gone",
+    }[happens]
+    thing = _thing(key)
+    after = f", and {len(paint)} cells there turn to {_colours(sorted({colour for *_, colour in paint}))}" if paint else ""
+    return f"{thing[0].upper()}{thing[1:]} {words}{after}."

@@ -1,0 +1,54 @@
+"""The mind that thinks nothing: one of the actions that are available, uniformly; a click goes to any cell. The floor to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from random import Random
+
+from lawbook.answers import Judgement, Probe
+from lawbook.errors import MindError, UsageError
+from lawbook.hypothesis import Hypothesis, Proposal
+from lawbook.minds.mind import Case, judge_by_trace
+from lawbook.record import Action
+
+
+class RandomMind:
+    """Explores only; its dice are thrown by (case.seed, case.call)."""
+
+    name = "random"
+    proposes = False
+
+    def propose(self, case: Case) -> Proposal:
+        raise MindError("The mind random proposes nothing; play it with --protocol vanilla.")
+
+    def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
+        return judge_by_trace(hypothesis)
+
+    def explore(self, case: Case) -> Probe:
+        dice = Random(f"random:{case.seed}:{case.call}")
+        last = case.record.last
+        action = dice.choice((last.available if last else ()) or case.interface.actions)
+        if action not in case.interface.clicks:
+            return Probe(Action(action), "What comes of it?")
+        height, width = case.interface.shape
+        return Probe(Action(action, dice.randrange(width), dice.randrange(height)), "What comes of it?")
+
+    def receipt(self) -> Mapping[str, float | int | str]:
+        return {}
+
+
+class RandomSource:
+    """The entry point `random`."""
+
+    summary = "Any available action, uniformly; proposes nothing (protocol vanilla)."
+
+    def names(self) -> Iterable[tuple[str, str]]:
+        return [("random", self.summary)]
+
+    def make(self, argument: str) -> RandomMind:
+        if argument:
+            raise UsageError(f"The mind random takes nothing after a colon, not {argument!r}; write --mind random.")
+        return RandomMind()
+
+
+SOURCE = RandomSource()

@@ -1,0 +1,55 @@
+"""Planning (Eq. 26): a search in one fresh worker from the replayed state, rolled once more in another before it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lawbook.answers import Fault, Limits, NoPlan, Plan, Prediction, Start
+from lawbook.host.host import Program
+from lawbook.record import Action, Trajectory
+
+
+def find_plan(program: Program, here: Trajectory, limits: Limits, subgoal: str | None = None) -> Plan | NoPlan | Fault:
+    """The shortest way within `limits` from where `here` has got to, to a state where the goal is predicted.
+
+    subgoal: source of `def subgoal(state) -> bool`; None: the program's own `is_goal`. A state reached by replay in a fresh
+    worker is the only start there is. Returns Fault(kind="unrepeatable") when the second worker arrives elsewhere than the first.
+    """
+    worker = program.worker()
+    if isinstance(worker, Fault):
+        return worker
+    with worker:
+        replay = worker.replay(Start.of(here.first), here.actions)
+        if replay.fault:
+            return replay.fault
+        found = worker.search(limits, subgoal)
+    if isinstance(found, NoPlan | Fault):
+        return found
+    rolled = roll(program, here, found.actions, subgoal)
+    if isinstance(rolled, Fault):
+        return rolled
+    predictions, holds = rolled
+    if not holds and found.method == "own":
+        reason = "The program's own plan does not end in the goal when it is rolled."
+        return NoPlan(reason, exhausted=False, cut=None, nodes=found.nodes, seconds=found.seconds)
+    if not holds:
+        reason = "A search reached the goal, but the same actions rolled from the start do not"
+        return Fault("unrepeatable", f"{reason}: step uses more than its state and action, or changes a state in place.")
+    return Plan(found.actions, predictions, found.certified, found.cut, found.nodes, found.seconds, found.method)
+
+
+def roll(
+    program: Program, here: Trajectory, actions: Sequence[Action], subgoal: str | None = None
+) -> tuple[tuple[Prediction, ...], bool] | Fault:
+    """Replay `here` in a fresh worker and go on with `actions`: what each is predicted to show; does the goal hold at the end?"""
+    worker = program.worker()
+    if isinstance(worker, Fault):
+        return worker
+    with worker:
+        replay = worker.replay(Start.of(here.first), [*here.actions, *actions])
+        if replay.fault:
+            return replay.fault
+        start = len(here) + 1
+        predictions = tuple(Prediction(replay.frames[k].copy(), replay.statuses[k]) for k in range(start, start + len(actions)))
+        holds = worker.holds(subgoal)
+    return holds if isinstance(holds, Fault) else (predictions, holds)

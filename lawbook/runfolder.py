@@ -1,0 +1,124 @@
+"""One folder a run: what was asked for (run.toml), where everything lies, and how runs are found again."""
+
+from __future__ import annotations
+
+import platform
+import re
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from lawbook import __version__
+from lawbook.errors import UsageError
+
+PACKAGES = ("numpy", "arcengine", "gymnasium")
+"""Packages whose versions can change what a run sees."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What a run was asked for. nodes: most states a search expands (results repeat). memory_mb: for one program."""
+
+    world: str
+    mind: str = "induce"
+    protocol: str = "memento3"
+    population: int = 1
+    budget: int = 500
+    seed: int = 0
+    nodes: int = 200_000
+    memory_mb: int = 512
+    weak_sandbox: bool = False
+
+    def __post_init__(self) -> None:
+        for name, low in (("population", 1), ("budget", 1), ("nodes", 1), ("memory_mb", 64)):
+            if getattr(self, name) < low:
+                raise UsageError(f"{name} must be at least {low}, not {getattr(self, name)}.")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The paths of one run."""
+
+    path: Path
+
+    @property
+    def toml(self) -> Path:
+        return self.path / "run.toml"
+
+    @property
+    def ledger(self) -> Path:
+        return self.path / "ledger.sqlite"
+
+    @property
+    def memory(self) -> Path:
+        return self.path / "memory"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @classmethod
+    def make(cls, out: Path, config: RunConfig) -> RunFolder:
+        """A new folder in `out`, named by time and world, with its run.toml. Raises UsageError when it cannot be written."""
+        slug = re.sub(r"[^a-z0-9]+", "-", config.world.split("?")[0].lower()).strip("-")[:40]
+        stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}"
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            for number in range(1, 1000):
+                path = out / (stem if number == 1 else f"{stem}-{number}")
+                try:
+                    path.mkdir()
+                except FileExistsError:
+                    continue
+                folder = cls(path)
+                folder.toml.write_text(tomli_w.dumps({"run": asdict(config), "versions": versions()}), encoding="utf-8")
+                return folder
+        except OSError as error:
+            raise UsageError(f"Cannot make a run folder in {out} ({error.strerror}); choose another with --out.") from error
+        raise UsageError(f"{out} holds too many runs of this second; choose another folder with --out.")
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """An existing one. Raises UsageError when it is no run folder."""
+        folder = cls(path)
+        for needed in (folder.toml, folder.ledger):
+            if not needed.is_file():
+                raise UsageError(f"{path} is no run folder (it has no {needed.name}); `lawbook runs` lists those there are.")
+        return folder
+
+    def config(self) -> RunConfig:
+        """Raises UsageError for a file that is broken or holds what this version does not know."""
+        try:
+            table: dict[str, Any] = tomllib.loads(self.toml.read_text(encoding="utf-8"))["run"]
+            known = {field.name: type(field.default) if field.name != "world" else str for field in fields(RunConfig)}
+            for name, value in table.items():
+                if name not in known or type(value) is not known[name]:
+                    raise ValueError(f"{name} = {value!r}")
+            return RunConfig(**table)
+        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
+            raise UsageError(f"{self.toml} cannot be read ({error}); mend it or start a new run.") from error
+
+
+def runs_in(out: Path) -> Iterator[RunFolder]:
+    """Run folders below `out`, newest name first."""
+    if out.is_dir():
+        for path in sorted(out.iterdir(), reverse=True):
+            if (path / "run.toml").is_file() and (path / "ledger.sqlite").is_file():
+                yield RunFolder(path)
+
+
+def versions() -> dict[str, str]:
+    """Versions of everything that can change what a run sees or does."""
+    found = {"lawbook": __version__, "python": platform.python_version(), "machine": platform.machine()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,60 @@
+"""What must hold before a proposal is accepted: decision rules, shape, exact replay of the whole record, fidelity (Eq. 16-21)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lawbook import gate
+from lawbook.answers import Fault, Judgement, Outcome, Verdict
+from lawbook.host.host import Host
+from lawbook.hypothesis import Decision, Hypothesis, Proposal, misshapen
+from lawbook.record import Record
+from lawbook.state import Member
+from lawbook.verify import verify
+
+
+def examine(
+    proposal: Proposal,
+    member: Member,
+    record: Record,
+    host: Host,
+    rules: gate.Protocol,
+    judge: Callable[[Hypothesis], Judgement],
+) -> Verdict:
+    """The gate's answer to a proposal of `member`. Changes nothing. `judge` is asked last, and only where fidelity is needed."""
+    broken = gate.broken_rule(rules, member.hypothesis, member.admissible, proposal)
+    if broken:
+        return Verdict(Outcome.REFUSED, broken)
+    if proposal.decision is Decision.RETAIN:
+        # Unfalsified: every transition since it was accepted has been predicted and compared, so nothing is replayed.
+        return Verdict(Outcome.ADMISSIBLE)
+    tried = proposal.applied_to(member.hypothesis)
+    unusable = misshapen(tried) or _refused_before(member, tried, record.actions)
+    if unusable:
+        return Verdict(Outcome.REFUSED, unusable)
+    verdict = _replayed(tried, member, record, host, rules)
+    if not verdict.admissible or not rules.needs_fidelity:
+        return verdict
+    judgement = judge(tried)
+    outcome = Outcome.ADMISSIBLE if judgement.faithful else Outcome.UNFAITHFUL
+    return Verdict(outcome, "" if judgement.faithful else judgement.reason, judgement=judgement, replayed=verdict.replayed)
+
+
+def _replayed(tried: Hypothesis, member: Member, record: Record, host: Host, rules: gate.Protocol) -> Verdict:
+    if member.admissible and member.hypothesis is not None and tried.same_program(member.hypothesis):
+        return Verdict(Outcome.ADMISSIBLE)  # only the prose changed
+    program = host.load(tried.files)
+    if isinstance(program, Fault):
+        return Verdict(Outcome.FAULT, program.reason, fault=program)
+    failed = member.verdict.counterexample if member.verdict else None
+    return verify(program, record, first=[failed.trajectory] if failed else [], compares=rules.compares)
+
+
+def _refused_before(member: Member, tried: Hypothesis, sent: int) -> str | None:
+    """A proposal that was refused on this very record is refused unread."""
+    for version in reversed(member.history):
+        if version.at != sent:
+            break
+        if version.hypothesis == tried and version.outcome is not Outcome.ADMISSIBLE:
+            return f"The same rulebook and program were refused before, and nothing has been observed since. {version.reason}"
+    return None

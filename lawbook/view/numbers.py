@@ -1,0 +1,239 @@
+"""The numbers of a run, computed in one place from its ledger alone: for `show`, `--json` and the report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from lawbook.memory.ledger import Ledger
+from lawbook.record import RESET, Status
+from lawbook.state import Sort, State
+from lawbook.view.rules import entries
+from lawbook.view.story import Called, Ended, Missed, Opened, Proposed, Stepped, Told, story
+
+
+@dataclass(frozen=True)
+class LevelNumbers:
+    """One level, from 0. actions: sent in it, resets and failed attempts included; baseline: what it takes, None where unknown."""
+
+    level: int
+    actions: int
+    resets: int
+    deaths: int
+    completed: bool
+    baseline: int | None
+
+
+@dataclass(frozen=True)
+class RunNumbers:
+    """What a run came to.
+
+    outcome: how it ended, None while it can go on. levels_completed: the furthest; levels: how many there are, None where the world
+    never says. sorts: actions by kind (plan, probe, reset). compared, exact: predictions by any member that were compared with what
+    was observed, and those that came true. proposals by outcome of the gate, and by decision. versions: accepted changes, all members.
+    rules: in the rulebooks that stand; description_bytes: rulebook plus program without comments, per member. calls: of the mind, by
+    operation, failed ones included. costs: sums of everything numeric in the mind's receipts. seconds: from the first event to the last.
+    """
+
+    world: str
+    mind: str
+    protocol: str
+    population: int
+    seed: int
+    budget: int
+    began: float
+    seconds: float
+    outcome: str | None
+    sentence: str
+    levels_completed: int
+    levels: int | None
+    baseline: str
+    actions: int
+    per_level: tuple[LevelNumbers, ...]
+    sorts: dict[str, int]
+    compared: int
+    exact: int
+    mismatches: int
+    proposals: dict[str, int]
+    decisions: dict[str, int]
+    versions: int
+    rules: tuple[int, ...]
+    description_bytes: tuple[int, ...]
+    standing: tuple[bool, ...]
+    calls: dict[str, int]
+    failed_calls: int
+    thinking_seconds: float
+    verifying_seconds: float
+    replayed: int
+    costs: dict[str, float] = field(default_factory=dict)
+    sandbox: str = ""
+    head: str = ""
+    events: int = 0
+
+    @property
+    def refusals(self) -> int:
+        return sum(number for outcome, number in self.proposals.items() if outcome != "admissible")
+
+    @property
+    def mind_calls(self) -> int:
+        return sum(self.calls.values())
+
+    @property
+    def shortest(self) -> int | None:
+        """Baseline of all completed levels together; None when one of them is unknown."""
+        known = [level.baseline for level in self.per_level if level.completed]
+        return sum(b for b in known if b is not None) if known and None not in known else None
+
+    def json(self) -> dict[str, Any]:
+        """For `--json`: flat, with levels as a list."""
+        return {
+            "outcome": self.outcome,
+            "sentence": self.sentence,
+            "world": self.world,
+            "mind": self.mind,
+            "protocol": self.protocol,
+            "population": self.population,
+            "seed": self.seed,
+            "budget": self.budget,
+            "levels_completed": self.levels_completed,
+            "levels": self.levels,
+            "actions": self.actions,
+            "per_level": [
+                {"level": one.level, "actions": one.actions, "completed": one.completed, "baseline": one.baseline} for one in self.per_level
+            ],
+            "baseline": self.baseline,
+            "action_kinds": self.sorts,
+            "versions": self.versions,
+            "mismatches": self.mismatches,
+            "proposals": self.proposals,
+            "refusals": self.refusals,
+            "mind_calls": self.mind_calls,
+            "failed_calls": self.failed_calls,
+            "predictions": self.compared,
+            "exact_predictions": self.exact,
+            "description_bytes": list(self.description_bytes),
+            "seconds": round(self.seconds, 3),
+            "costs": self.costs,
+            "head": self.head,
+        }
+
+
+class Counting:
+    """Counts as a run is told. Feed it every Told in order, then ask for `numbers`."""
+
+    def __init__(self) -> None:
+        self.opened: Opened | None = None
+        self._ended: Ended | None = None
+        self._last: Told | None = None
+        self._sorts: Counter[str] = Counter()
+        self._actions: Counter[int] = Counter()
+        self._resets: Counter[int] = Counter()
+        self._deaths: Counter[int] = Counter()
+        self._furthest = 0
+        self._compared = self._exact = self._mismatches = self._failed = self._replayed = 0
+        self._proposals: Counter[str] = Counter()
+        self._decisions: Counter[str] = Counter()
+        self._calls: Counter[str] = Counter()
+        self._costs: Counter[str] = Counter()
+        self._versions = 0
+        self._thinking = self._verifying = 0.0
+
+    def add(self, told: Told) -> None:
+        self._last = told
+        match told:
+            case Opened():
+                self.opened = told
+            case Stepped():
+                self._step(told)
+            case Missed():
+                self._mismatches += 1
+            case Proposed():
+                self._proposals[told.verdict.outcome.value] += 1
+                self._decisions[told.decision.value] += 1
+                self._versions += told.version is not None
+                self._verifying += told.verdict.seconds
+                self._replayed += told.verdict.replayed
+            case Called():
+                self._calls[told.op] += 1
+                self._failed += not told.answered
+                self._thinking += told.seconds
+                for name, cost in told.receipt.items():
+                    if isinstance(cost, int | float) and not isinstance(cost, bool):
+                        self._costs[name] += cost  # type: ignore[assignment]
+            case Ended():
+                self._ended = told
+
+    def _step(self, step: Stepped) -> None:
+        level = step.level_before
+        self._actions[level] += 1
+        self._resets[level] += step.action == RESET
+        self._deaths[level] += step.status in (Status.OVER, Status.TRUNCATED)
+        self._sorts[step.sort.value] += 1
+        self._furthest = max(self._furthest, step.level)
+        compared = [exact for exact in step.exact.values() if exact is not None]
+        self._compared += len(compared)
+        self._exact += sum(compared)
+
+    def numbers(self, state: State, ledger: Ledger) -> RunNumbers:
+        assert self.opened is not None and self._last is not None, "a run begins with its opening"
+        run, spec = self.opened.run, self.opened.spec
+        levels, baselines = spec["levels"], spec["baselines"]
+        played = max(self._actions, default=0) + 1
+        hypotheses = [member.hypothesis for member in state.members]
+
+        return RunNumbers(
+            world=run["world"],
+            mind=run["mind"],
+            protocol=run["protocol"],
+            population=run["population"],
+            seed=run["seed"],
+            budget=run["budget"],
+            began=self.opened.time,
+            seconds=self._last.time - self.opened.time,
+            outcome=self._ended.outcome if self._ended else None,
+            sentence=self._ended.sentence if self._ended else "It has not ended and can be resumed.",
+            levels_completed=self._furthest,
+            levels=levels,
+            baseline=spec["baseline"],
+            actions=state.sent,
+            per_level=tuple(
+                LevelNumbers(
+                    level,
+                    self._actions[level],
+                    self._resets[level],
+                    self._deaths[level],
+                    level < self._furthest,
+                    baselines[level] if baselines and level < len(baselines) else None,
+                )
+                for level in range(max(played, levels or 0))
+            ),
+            sorts={sort.value: self._sorts[sort.value] for sort in Sort},
+            compared=self._compared,
+            exact=self._exact,
+            mismatches=self._mismatches,
+            proposals=dict(self._proposals),
+            decisions=dict(self._decisions),
+            versions=self._versions,
+            rules=tuple(sum(name.startswith("R") for name in entries(h.rulebook)) if h else 0 for h in hypotheses),
+            description_bytes=tuple(h.description_bytes if h else 0 for h in hypotheses),
+            standing=tuple(member.admissible for member in state.members),
+            calls=dict(self._calls),
+            failed_calls=self._failed,
+            thinking_seconds=self._thinking,
+            verifying_seconds=self._verifying,
+            replayed=self._replayed,
+            costs={name: float(cost) for name, cost in self._costs.items()},
+            sandbox=str(self.opened.sandbox.get("level", "")),
+            head=ledger.head,
+            events=len(ledger),
+        )
+
+
+def numbers(ledger: Ledger) -> RunNumbers:
+    """The numbers of a whole ledger. Raises UsageError when it has no opening."""
+    counting, state = Counting(), None
+    for told, state in story(ledger):  # noqa: B007
+        counting.add(told)
+    assert state is not None
+    return counting.numbers(state, ledger)

@@ -1,0 +1,66 @@
+"""Colours for people: what each code of a frame looks like, by the name of a world's palette. They mean nothing to a mind."""
+
+from __future__ import annotations
+
+import colorsys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+RGB = tuple[int, int, int]
+
+
+def rgb(text: str) -> RGB:
+    """`#f93c31` as three numbers from 0 to 255."""
+    return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
+
+
+def mix(one: RGB, two: RGB, share: float) -> RGB:
+    """`one` with `share` (0 to 1) of `two` in it."""
+    return tuple(round(a + (b - a) * share) for a, b in zip(one, two, strict=True))  # type: ignore[return-value]
+
+
+def css(colour: RGB) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+def dark(colour: RGB) -> bool:
+    """Whether white reads better on it than black (relative luminance of sRGB, without the gamma)."""
+    return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2] < 140
+
+
+@dataclass(frozen=True)
+class Palette:
+    """256 colours, and for grids drawn big what is written on a cell: code -> up to three characters while running, after a
+    completion, and when it is over."""
+
+    colours: tuple[RGB, ...]
+    faces: Mapping[int, tuple[str, str, str]] = field(default_factory=dict)
+
+
+# The sixteen colours of ARC-AGI-3.
+_ARC = ["#ffffff", "#cccccc", "#999999", "#666666", "#333333", "#000000", "#e53aa3", "#ff7bcc", "#f93c31", "#1e93ff", "#88d8f1", "#ffdc00", "#ff851b", "#921231", "#4fcc30", "#a356d6"]
+
+# Ice, open water, the goal, the start, and somebody in a red coat.
+_LAKE = ["#dcedf6", "#23527c", "#ffca3a", "#c3dcea", "#e4572e"]
+_LAKE_FACES = {1: ("~~", "~~", "~~"), 2: ("★", "★", "★"), 4: ("•‿•", "^‿^", "×_×")}
+
+
+@lru_cache
+def palette(name: str) -> Palette:
+    """The palette of that name; for one that nobody knows, colours that can be told apart."""
+    match name:
+        case "arc":
+            return Palette(_filled(_ARC))
+        case "lake":
+            return Palette(_filled(_LAKE), _LAKE_FACES)
+    return Palette(_filled(["#22262e"]))
+
+
+def _filled(first: list[str]) -> tuple[RGB, ...]:
+    """The colours given, and then hues a golden angle apart, so that neighbouring codes differ."""
+    rest = (
+        tuple(round(255 * part) for part in colorsys.hls_to_rgb(0.618034 * code % 1, (0.62, 0.45, 0.75)[code % 3], 0.65))
+        for code in range(len(first), 256)
+    )
+    return (*map(rgb, first), *rest)  # type: ignore[arg-type]

@@ -1,0 +1,180 @@
+"""What the live display shows at one moment, and how it is laid out in whatever room the terminal has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from lawbook.record import Action, Frame
+from lawbook.view.board import Board, fit
+from lawbook.view.rules import Change
+from lawbook.view.way import Point
+from lawbook.view.words import clean, count, one_line
+
+COLOURS = {"good": "green", "bad": "red", "busy": "cyan", "ask": "yellow", "think": "magenta", "plain": "white"}
+"""Colour of every mood: it went well, it was wrong, a plan is followed, something is being found out, a mind is at work, nothing special."""
+MARKS = {"+": "bold green", "-": "red strike", "~": "yellow", " ": ""}
+
+_SIDE = 38
+"""Columns that stay for the text beside the board."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """One moment. Texts by others are cleaned where they are drawn. mood: of what is being done, a key of COLOURS.
+
+    board_mood: 0 running, 1 completed, 2 over. rules: entries of the rulebook that stands, with what the last revision did.
+    happened: (actions sent by then, mood, line), oldest first. spent: actions in this level.
+    """
+
+    world: str = ""
+    player: str = ""
+    frame: Frame | None = None
+    palette: str = "arc"
+    board_mood: int = 0
+    way: Sequence[Point] = ()
+    wrong: npt.NDArray[np.bool_] | None = None
+    action: Action | None = None
+    doing: str = ""
+    mood: str = "plain"
+    level: int = 0
+    levels: int | None = None
+    completed: int = 0
+    spent: int = 0
+    baseline: str = ""
+    actions: int = 0
+    budget: int = 1
+    rules: Sequence[Change] = ()
+    title: str = "rulebook"
+    happened: Sequence[tuple[int, str, str]] = ()
+    counters: Sequence[tuple[str, str]] = ()
+    board: bool = True
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width, height = options.max_width, max(options.height or console.height, 12) - 1
+        happened = max(3, min(9, height // 5))
+        top = height - happened - 1
+        room = min(width - 4 - _SIDE, 2 * (top - 2))
+        if self.board and self.frame is not None and room >= 8:
+            yield self._beside(width, top, room)
+        else:
+            yield from self._side(width, top)
+        yield _heading("what happened", width)
+        yield from self._happened(width, happened)
+
+    def _beside(self, width: int, top: int, room: int) -> RenderableType:
+        assert self.frame is not None
+        board = Board(
+            self.frame, self.palette, fit(self.frame.shape, room, top - 2), self.way, self.wrong, self.board_mood  # type: ignore[arg-type]
+        )
+        colour = COLOURS[self.mood]
+        panel = Panel(
+            board,
+            title=Text(f" level {min(self.level + 1, self.levels or self.level + 1)} {self._pips()}", style=f"bold {colour}"),
+            subtitle=Text(f" action {self.action} " if self.action else " first sight ", style=colour),
+            border_style=colour,
+            width=board.columns + 4,
+            padding=(0, 1),
+        )
+        side = width - board.columns - 6
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(width=board.columns + 4)
+        grid.add_column(width=side)
+        grid.add_row(panel, Group(*self._side(side, top)))
+        return grid
+
+    def _pips(self) -> str:
+        if not self.levels or self.levels > 12:
+            return f"({self.completed} completed) "
+        return "●" * self.completed + "○" * (self.levels - self.completed) + " "
+
+    def _side(self, width: int, height: int) -> Iterator[RenderableType]:
+        """Exactly `height` lines at most: who plays what, the action bar, what is being done, counters, the rulebook."""
+        yield _line(Text(one_line(self.world, width), style="bold"))
+        yield _line(Text(one_line(self.player, width), style="dim"))
+        yield _line(self._bar(width))
+        yield Text()
+        doing = Text(f"▸ {one_line(self.doing, 2 * width - 4)}", style=f"bold {COLOURS[self.mood]}", overflow="fold")
+        wrapped = 1 + (doing.cell_len > width)
+        yield doing
+        for _ in range(2 - wrapped):
+            yield Text()
+        counters = Text("  ").join(Text.assemble((value, "bold"), (f" {name}", "dim")) for name, value in self.counters)
+        yield _line(counters)
+        yield _heading(self.title, width)
+        yield from self._rules(width, height - 8)
+
+    def _bar(self, width: int) -> Text:
+        numbers = f" {self.actions:,} of {self.budget:,} actions"
+        if self.spent and self.baseline:
+            numbers += f", {self.spent:,} here ({self.baseline})"
+        numbers = numbers[: max(width - 8, 0)]
+        length = max(min(width - len(numbers), 24), 4)
+        full = min(round(length * self.actions / self.budget), length)
+        return Text.assemble(("━" * full, COLOURS[self.mood]), ("━" * (length - full), "bright_black"), (numbers, ""))
+
+    def _rules(self, width: int, room: int) -> Iterator[Text]:
+        """As many entries as there is room for: those that have just changed come before those that stood already."""
+        if not self.rules:
+            yield Text("nothing is believed yet", style="dim italic")
+            return
+        per = 2 if room >= 10 else 1
+        drawn = [(change, _entry(change, width, per)) for change in self.rules]
+        kept: set[int] = set()
+        used = 0
+        for k in sorted(range(len(drawn)), key=lambda k: (drawn[k][0].mark == " ", drawn[k][0].name.startswith("Q"), k)):
+            lines = len(drawn[k][1])
+            if used + lines <= room - (len(kept) < len(drawn) - 1):
+                kept.add(k)
+                used += lines
+        for k, (_, lines) in enumerate(drawn):
+            if k in kept:
+                yield from lines
+        if len(kept) < len(drawn):
+            yield Text(f"… and {len(drawn) - len(kept)} more", style="dim")
+
+    def _happened(self, width: int, lines: int) -> Iterator[Text]:
+        for at, mood, line in self.happened[-lines:]:
+            yield _line(Text.assemble((f"{at:>4} ", "dim"), (one_line(line, width - 5), COLOURS[mood] if mood != "plain" else "")))
+
+    def but(self, **changes: object) -> Scene:
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+
+def _entry(change: Change, width: int, lines: int) -> list[Text]:
+    """One rule or question, wrapped to a few lines and cut with an ellipsis."""
+    style = MARKS[change.mark] or ("italic dim" if change.name.startswith("Q") else "")
+    indent = len(change.name) + 3
+    words = one_line(clean(change.text), max(lines * (width - indent) - 2, 8)).split(" ")
+    rows = [""]
+    for word in words:
+        if rows[-1] and len(rows[-1]) + 1 + len(word) > width - indent:
+            rows.append("")
+        rows[-1] += (" " if rows[-1] else "") + word
+    if len(rows) > lines:
+        rows[lines - 1] = one_line(" ".join(rows[lines - 1 :]), width - indent)
+        rows = rows[:lines]
+    mark = change.mark if change.mark != " " else " "
+    head = Text.assemble((f"{mark} ", MARKS[change.mark]), (f"{change.name} ", style or "bold"), (rows[0], style))
+    return [_line(head), *(_line(Text(" " * indent + row, style=style)) for row in rows[1:])]
+
+
+def _heading(text: str, width: int) -> Text:
+    shown = f"── {one_line(text, max(width - 6, 1))} "
+    return Text(shown + "─" * max(width - len(shown), 0), style="bright_black", no_wrap=True, overflow="crop")
+
+
+def _line(text: Text) -> Text:
+    text.no_wrap, text.overflow = True, "ellipsis"
+    return text
+
+
+def levels_done(completed: int, levels: int | None) -> str:
+    return f"{completed} of {count(levels, 'level')}" if levels else f"{count(completed, 'level')} completed"

@@ -1,0 +1,366 @@
+"""A run told as it went: one thing after another, read off the events, live or from the ledger alone. All views hang on this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lawbook.answers import Outcome, Verdict
+from lawbook.errors import UsageError
+from lawbook.hypothesis import Decision, Hypothesis, Proposal
+from lawbook.memory.bodies import action_of, proposal_of, verdict_of
+from lawbook.memory.ledger import Event, Kind, Ledger
+from lawbook.record import Action, Record, Status
+from lawbook.state import Member, Sort, State
+from lawbook.view.rules import Change, changes
+from lawbook.view.words import count, first_sentence, one_line
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """One thing that happened. seq: number of the event that settled it; time: seconds since 1970; at: actions sent by then."""
+
+    seq: int
+    time: float
+    at: int
+
+    @property
+    def line(self) -> str:
+        """One line for a person, cleaned; empty when it is not worth one."""
+        return ""
+
+    @property
+    def mood(self) -> str:
+        """`good`, `bad`, `busy`, `ask` or `plain`: how to colour it."""
+        return "plain"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened(Told):
+    """run, spec, versions, sandbox: as the OPEN event has them."""
+
+    run: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    versions: Mapping[str, str] = field(default_factory=dict)
+    sandbox: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def line(self) -> str:
+        run, (height, width) = self.run, self.spec["shape"]
+        levels = count(self.spec["levels"], "level") if self.spec["levels"] else "levels unknown"
+        return one_line(
+            f"{run['world']}: {height} x {width} cells, {len(self.spec['actions'])} actions, {levels}; "
+            f"{run['mind']} under {run['protocol']}, budget {run['budget']}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stepped(Told):
+    """An action and what came back. intent: the INTEND body. frame, level, status: of the observation; before: the frame before it.
+    exact: member -> whether its prediction came true (None: not compared). level_before: the level it was sent in."""
+
+    action: Action
+    intent: Mapping[str, Any]
+    frame: str
+    before: str
+    status: Status
+    level: int
+    level_before: int
+    exact: Mapping[int, bool | None]
+
+    @property
+    def sort(self) -> Sort:
+        return Sort(self.intent["sort"])
+
+    @property
+    def line(self) -> str:
+        match self.status:
+            case Status.COMPLETED:
+                return f"level {self.level_before + 1} completed"
+            case Status.OVER:
+                return f"game over after action {self.action}"
+            case Status.TRUNCATED:
+                return f"the world broke off after action {self.action} (its own time limit)"
+        question = self.intent["question"]
+        if self.sort is Sort.PROBE:
+            return f"probe {self.action}: {one_line(question)}" if question else ""
+        return f"reset: {one_line(question)}" if self.sort is Sort.RESET else ""
+
+    @property
+    def mood(self) -> str:
+        if self.status is not Status.RUNNING:
+            return "good" if self.status is Status.COMPLETED else "bad"
+        return "ask" if self.sort is Sort.PROBE else "plain"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposed(Told):
+    """A proposal with the gate's answer. number: from 1; before: what it changed; after: what it would be; version: the new one's
+    number, None when nothing new stands."""
+
+    number: int
+    member: int
+    decision: Decision
+    why: str
+    diagnosis: str
+    before: Hypothesis | None
+    after: Hypothesis
+    verdict: Verdict
+    version: int | None
+
+    @property
+    def accepted(self) -> bool:
+        return self.verdict.outcome is Outcome.ADMISSIBLE
+
+    @property
+    def changes(self) -> list[Change]:
+        return changes(self.before.rulebook if self.before else "", self.after.rulebook)
+
+    @property
+    def line(self) -> str:
+        if not self.accepted:
+            return f"{self.decision} refused ({self.verdict.outcome}): {first_sentence(self.verdict.reason, 300)}"
+        if self.version is None:
+            return f"{self.decision}: what stands goes on standing"
+        marks = [f"{change.mark}{change.name}" for change in self.changes if change.mark != " "]
+        what = f" {' '.join(marks)};" if marks else " the program only;" if self.before else ""
+        replayed = f"replays all {count(self.verdict.replayed, 'step')}" if self.verdict.replayed else "nothing on record to replay"
+        return f"v{self.version} accepted:{what} {replayed}, {self.after.description_bytes:,} bytes"
+
+    @property
+    def mood(self) -> str:
+        return "good" if self.accepted else "bad"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Missed(Told):
+    """A member's prediction was wrong, or its program failed. predicted, observed: frame ids, None where there is none to show;
+    action: the one predicted, None for the first rendering of a trajectory or a failure while planning."""
+
+    member: int
+    verdict: Verdict
+    action: Action | None
+    predicted: str | None
+    observed: str | None
+    question: str = ""
+
+    @property
+    def line(self) -> str:
+        return f"wrong prediction: {first_sentence(self.verdict.reason, 300)}"
+
+    @property
+    def mood(self) -> str:
+        return "bad"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned(Told):
+    """The plan that is followed next. plan: its PLAN body; classes: members by identical plans; drawn: which class."""
+
+    plan: Mapping[str, Any]
+    classes: list[list[int]]
+    drawn: int
+
+    @property
+    def line(self) -> str:
+        shortest = ", certified shortest" if self.plan["certified"] else ""
+        if self.plan["subgoal"] is None:
+            target = "the goal"
+        else:
+            target = one_line(self.plan["question"]) or "a subgoal"
+        return f"a plan of {count(len(self.plan['actions']), 'action')}{shortest}: {target}"
+
+    @property
+    def mood(self) -> str:
+        return "busy" if self.plan["subgoal"] is None else "ask"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Called(Told):
+    """A call of a member's mind. op: propose, judge or explore."""
+
+    member: int
+    op: str
+    answered: bool
+    seconds: float
+    receipt: Mapping[str, Any]
+
+    @property
+    def line(self) -> str:
+        return "" if self.answered else f"the mind gave no answer ({self.op}, after {self.seconds:.1f} s)"
+
+    @property
+    def mood(self) -> str:
+        return "plain" if self.answered else "bad"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remarked(Told):
+    """A note, or an exploration that could not be used."""
+
+    text: str
+    bad: bool = False
+
+    @property
+    def line(self) -> str:
+        return one_line(self.text, 300)
+
+    @property
+    def mood(self) -> str:
+        return "bad" if self.bad else "plain"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended(Told):
+    outcome: str
+    sentence: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.outcome}: {one_line(self.sentence)}"
+
+    @property
+    def mood(self) -> str:
+        return "good" if self.outcome == "won" else "bad"
+
+
+class Teller:
+    """Turns events into what they tell. Call `tell` with each event after the state has taken it in.
+
+    To begin in the middle of a run, give its state and call `catch_up` first.
+    """
+
+    def __init__(self, state: State, ledger: Ledger, compares: tuple[str, ...] = ("frame", "status")) -> None:
+        self.state, self.ledger, self._compares = state, ledger, compares
+        self._before = {m.index: m.hypothesis for m in state.members}
+        self._versions = {m.index: m.version for m in state.members}
+        self._number = sum(len(m.history) for m in state.members)
+        self._proposals: dict[int, tuple[Mapping[str, Any], Proposal]] = {}
+        self._plans: dict[int, Mapping[str, Any]] = {}
+        self._intent: Mapping[str, Any] | None = None
+        self._step: Stepped | None = None
+        self._frame, self._level = "", 0
+
+    def catch_up(self) -> None:
+        """Take in what the ledger holds already, telling nothing of it."""
+        for event in self.ledger.events([Kind.PROPOSE, Kind.PLAN, Kind.INTEND, Kind.OBSERVE]):
+            self._remember(event)
+
+    def _remember(self, event: Event) -> None:
+        match event.kind:
+            case Kind.PROPOSE:
+                self._proposals[event.body["member"]] = event.body, proposal_of(self.ledger, event.body)
+            case Kind.PLAN:
+                self._plans[event.seq] = event.body
+            case Kind.INTEND:
+                self._intent = event.body
+            case Kind.OBSERVE:
+                self._frame, self._level, self._intent = event.body["frames"][-1], event.body["level"], None
+
+    def tell(self, event: Event) -> Told | None:
+        """What this event tells, None when it only prepares something."""
+        body = event.body
+        here: dict[str, Any] = {"seq": event.seq, "time": event.time, "at": self.state.sent}
+        told: Told | None = None
+        match event.kind:
+            case Kind.OPEN:
+                told = Opened(**here, **{key: body[key] for key in ("run", "spec", "versions", "sandbox") if key in body})
+            case Kind.OBSERVE:
+                told = self._step = self._stepped(here, body)
+            case Kind.VERDICT if body["about"] == "proposal":
+                told = self._proposed(here, body)
+            case Kind.VERDICT if body["about"] == "prediction":
+                told = self._missed(here, body)
+            case Kind.VERDICT:
+                told = Remarked(**here, text=f"an exploration could not be used: {body['verdict']['reason']}", bad=True)
+            case Kind.DRAW if body["plan"] in self._plans:
+                told = Planned(**here, plan=self._plans[body["plan"]], classes=body["classes"], drawn=body["drawn"])
+            case Kind.CALL:
+                answered = body["answer"] is not None
+                told = Called(**here, member=body["member"], op=body["op"], answered=answered, seconds=body["seconds"], receipt=body["receipt"])
+            case Kind.NOTE:
+                told = Remarked(**here, text=body["text"])
+            case Kind.CLOSE:
+                told = Ended(**here, outcome=body["outcome"], sentence=body["sentence"])
+        self._remember(event)
+        return told
+
+    def _stepped(self, here: dict[str, Any], body: Mapping[str, Any]) -> Stepped | None:
+        action, intent = action_of(body["action"]), self._intent
+        if action is None or intent is None:
+            return None
+        status, frame = Status(body["status"]), body["frames"][-1]
+        return Stepped(
+            **here,
+            action=action,
+            intent=intent,
+            frame=frame,
+            before=self._frame,
+            status=status,
+            level=body["level"],
+            level_before=self._level,
+            exact={int(m): self._exact(seen, told, frame, status) for m, (seen, told) in intent["predictions"].items()},
+        )
+
+    def _exact(self, frame: str, status: str, observed: str, ended: Status) -> bool | None:
+        """Did a prediction come true? Compared as the gate does, by content: identical frames have one id."""
+        if ended is Status.TRUNCATED:
+            return None
+        if "status" in self._compares and status != ended:
+            return False
+        return "frame" not in self._compares or ended is Status.COMPLETED or frame == observed
+
+    def _proposed(self, here: dict[str, Any], body: Mapping[str, Any]) -> Proposed | None:
+        index = body["member"]
+        if index not in self._proposals:
+            return None
+        asked, proposal = self._proposals.pop(index)
+        member, before = self.state.members[index], self._before[index]
+        new = member.version > self._versions[index]
+        self._before[index], self._versions[index] = member.hypothesis, member.version
+        self._number += 1
+        return Proposed(
+            **here,
+            number=self._number,
+            member=index,
+            decision=proposal.decision,
+            why=asked["why"],
+            diagnosis=proposal.diagnosis,
+            before=before,
+            after=proposal.applied_to(before),
+            verdict=verdict_of(body["verdict"]),
+            version=member.version if new else None,
+        )
+
+    def _missed(self, here: dict[str, Any], body: Mapping[str, Any]) -> Missed:
+        verdict, step = verdict_of(body["verdict"]), self._step
+        example = verdict.counterexample
+        action = predicted = observed = None
+        question = ""
+        if example is not None and example.step > 0 and step is not None and example.action == step.action:
+            seen = step.intent["predictions"].get(str(body["member"]))
+            action, predicted, observed, question = step.action, seen and seen[0], step.frame, step.intent["question"]
+        return Missed(
+            **here, member=body["member"], verdict=verdict, action=action, predicted=predicted, observed=observed, question=question
+        )
+
+
+def fresh(opening: Event) -> State:
+    """The state before anything happened, from the OPEN event."""
+    body = opening.body
+    return State(Record(body["spec"]["levels"]), [Member(index) for index in range(body["run"]["population"])])
+
+
+def story(ledger: Ledger) -> Iterator[tuple[Told, State]]:
+    """Everything a ledger tells, in order, each with the state it left. Raises UsageError when it has no opening."""
+    opening = next(ledger.events(), None)
+    if opening is None or opening.kind is not Kind.OPEN:
+        raise UsageError("This ledger has no opening: the run was ended before it began; start another.")
+    state = fresh(opening)
+    teller = Teller(state, ledger)
+    for event in ledger:
+        state.apply(event, ledger)
+        told = teller.tell(event)
+        if told is not None:
+            yield told, state

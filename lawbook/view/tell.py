@@ -1,0 +1,148 @@
+"""The text of commands: what `play` says at its end, `runs`, `show`, `history` and `verify`. Lines for rich, nothing printed here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rich.text import Text
+
+from lawbook.answers import Verdict
+from lawbook.hypothesis import Hypothesis
+from lawbook.memory.ledger import Ledger
+from lawbook.view.numbers import RunNumbers
+from lawbook.view.rules import diff, texts
+from lawbook.view.scene import COLOURS
+from lawbook.view.story import Proposed, story
+from lawbook.view.words import clean, count, moment, one_line, percent, seconds
+
+
+def ending(numbers: RunNumbers) -> Text:
+    """How it went, in one line."""
+    colour = COLOURS["good" if numbers.outcome == "won" else "bad"]
+    of = f" of {numbers.levels}" if numbers.levels else ""
+    shortest = f" ({numbers.baseline} {numbers.shortest})" if numbers.shortest and numbers.outcome == "won" else ""
+    told = f"{numbers.levels_completed}{of} levels, {count(numbers.actions, 'action')}{shortest}, {count(numbers.versions, 'version')}, "
+    told += f"{count(numbers.mismatches, 'wrong prediction')}, {seconds(numbers.seconds)}"
+    return Text.assemble((numbers.outcome or "not ended", f"bold {colour}"), f": {told}")
+
+
+def show(numbers: RunNumbers, path: Path) -> Iterator[Text]:
+    """Everything that `show` says."""
+    n = numbers
+    population = f", {n.population} members" if n.population > 1 else ""
+    yield Text(one_line(n.world), style="bold")
+    yield Text(one_line(f"{n.mind} under {n.protocol}{population}, seed {n.seed}, budget {n.budget:,}"))
+    yield Text.assemble((n.outcome or "not ended", "bold"), f": {one_line(n.sentence)}")
+    yield Text()
+    yield from _levels(n)
+    yield Text()
+    rows = [
+        ("actions", f"{n.actions:,}: " + ", ".join(f"{n.sorts[s]:,} {s} ({percent(n.sorts[s], n.actions)})" for s in n.sorts)),
+        ("predictions", f"{n.compared:,} compared, {n.exact:,} came true ({percent(n.exact, n.compared)})" if n.compared else "none"),
+        ("mismatches", f"{n.mismatches:,}"),
+        ("versions", f"{n.versions:,} accepted"),
+        ("refusals", f"{n.refusals:,}" + _listed({k: v for k, v in n.proposals.items() if k != "admissible"})),
+        ("agent turns", f"{count(n.mind_calls, 'mind call')}{_listed(n.calls)}" + (f", {n.failed_calls} failed" if n.failed_calls else "")),
+        *([("costs", ", ".join(f"{value:,.6g} {one_line(name)}" for name, value in n.costs.items()))] if n.costs else []),
+        ("description", _description(n)),
+        (
+            "time",
+            f"{seconds(n.seconds)}, of it {seconds(n.thinking_seconds)} the mind, {seconds(n.verifying_seconds)} verifying "
+            f"({count(n.replayed, 'step')} replayed)",
+        ),
+        ("sandbox", one_line(n.sandbox) or "unknown"),
+        ("began", moment(n.began)),
+        ("ledger", f"{count(n.events, 'event')}, head {n.head}"),
+        ("run", str(path)),
+    ]
+    for name, value in rows:
+        yield Text.assemble((f"{name:<13}", "dim"), value)
+
+
+def _listed(parts: dict[str, int]) -> str:
+    kept = [f"{number:,} {one_line(name)}" for name, number in parts.items() if number]
+    return f" ({', '.join(kept)})" if kept else ""
+
+
+def _description(n: RunNumbers) -> str:
+    members = [
+        f"{count(rules, 'rule')}, {size:,} bytes with the program" + ("" if stands else " (falsified)")
+        for rules, size, stands in zip(n.rules, n.description_bytes, n.standing, strict=True)
+        if size
+    ]
+    return "; ".join(members) if len(members) < 2 else "; ".join(f"member {k}: {one}" for k, one in enumerate(members))
+
+
+def _levels(n: RunNumbers) -> Iterator[Text]:
+    yield Text(f"{'level':<7}{'actions':>9}{n.baseline:>10}{'resets':>8}{'deaths':>8}", style="dim")
+    for one in n.per_level:
+        baseline = "-" if one.baseline is None else f"{one.baseline:,}"
+        done = ("completed", COLOURS["good"]) if one.completed else ("", "")
+        yield Text.assemble(f"{one.level + 1:<7}{one.actions:>9,}{baseline:>10}{one.resets:>8,}{one.deaths:>8,}  ", done)
+
+
+def runs(rows: Iterable[tuple[str, RunNumbers | str]]) -> Iterator[Text]:
+    """One line a run: its name, how it ended, what it was. A string in place of numbers says why it cannot be read."""
+    found = list(rows)
+    width = max((len(name) for name, _ in found), default=0)
+    for name, n in found:
+        if isinstance(n, str):
+            yield Text.assemble((f"{name:<{width}}  ", "bold"), (one_line(n), COLOURS["bad"]))
+            continue
+        of = f"/{n.levels}" if n.levels else ""
+        colour = COLOURS["good" if n.outcome == "won" else "plain"]
+        yield Text.assemble(
+            (f"{name:<{width}}  ", "bold"),
+            (f"{n.outcome or 'open':<17}", colour),
+            f"{n.levels_completed}{of} levels {n.actions:>6,} actions  ",
+            (one_line(f"{n.mind} under {n.protocol}, seed {n.seed}: {n.world}"), "dim"),
+        )
+
+
+def history(ledger: Ledger, *, member: int | None = None, full: bool = False) -> Iterator[Text]:
+    """Every proposal: what was decided and why it was asked, its diff or full texts, what the gate said. Raises UsageError."""
+    told_any = False
+    for told, state in story(ledger):
+        if not isinstance(told, Proposed) or (member is not None and told.member != member):
+            continue
+        told_any = True
+        whose = f", member {told.member}" if len(state.members) > 1 else ""
+        verdict = f"accepted as version {told.version}" if told.version else "accepted" if told.accepted else f"refused ({told.verdict.outcome})"
+        yield Text.assemble(
+            (f"proposal {told.number}", "bold"),
+            f"{whose}: {told.decision}, asked because of {told.why}, after {count(told.at, 'action')}: ",
+            (verdict, COLOURS[told.mood]),
+        )
+        if told.diagnosis.strip():
+            yield Text(f"  because: {one_line(told.diagnosis)}")
+        if not told.accepted:
+            for line in clean(told.verdict.reason).splitlines():
+                yield Text(f"  {line}", style=COLOURS["bad"])
+        yield from _full(told.after) if full else (_diff_line(line) for line in diff(told.before, told.after))
+        yield Text()
+    if not told_any:
+        yield Text("Nothing was proposed." if member is None else f"Member {member} proposed nothing.")
+
+
+def _full(hypothesis: Hypothesis) -> Iterator[Text]:
+    for name, text in texts(hypothesis).items():
+        yield Text(f"  == {clean(name)}", style="bold")
+        for line in clean(text).split("\n"):
+            yield Text(f"  {line}")
+
+
+def _diff_line(line: str) -> Text:
+    style = "bold" if line[:3] in ("---", "+++") else {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+    return Text(f"  {clean(line)}", style=style)
+
+
+def verified(member: int, verdict: Verdict | None, steps: int) -> Text:
+    """What `verify` found about one member; None: nothing admissible stood at the end."""
+    if verdict is None:
+        return Text(f"member {member}: nothing admissible stood at the end, so there is nothing to verify")
+    if verdict.admissible:
+        return Text.assemble(
+            f"member {member}: ", ("verified", COLOURS["good"]), f", replays all {count(steps, 'step')} exactly in {seconds(verdict.seconds)}"
+        )
+    return Text.assemble(f"member {member}: ", (f"not verified ({verdict.outcome})", COLOURS["bad"]), f". {one_line(verdict.reason)}")

@@ -1,0 +1,38 @@
+"""Our own games on `arcengine`: levels and colours are generated from a seed, and every shortest solution is known."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+
+from lawbook.worlds.address import unknown
+from lawbook.worlds.options import Options
+from lawbook.worlds.world import World
+
+GAMES = {
+    "maze": "Walk to the exit, past walls and hazards; five levels (seed).",
+    "twins": "The first level can be explained in two ways; only a deliberate test tells which is right; four levels (seed).",
+}
+"""Each is a module here with `world(seed) -> World`."""
+
+
+class DemoSource:
+    """The entry point `demo`."""
+
+    summary = "Lawbook's own games, 64 x 64, on the engine of ARC-AGI-3."
+
+    def names(self) -> Iterator[tuple[str, str]]:
+        for name, about in GAMES.items():
+            yield f"{name}?seed=0", about
+
+    def make(self, name: str, options: Mapping[str, str]) -> World:
+        if name not in GAMES:
+            raise unknown("demo", name, GAMES)
+        given = Options(f"demo:{name}", options)
+        seed = given.whole("seed", 0, low=0, high=2**31 - 1)
+        given.done()
+        made: World = importlib.import_module(f"lawbook.worlds.demo.{name}").world(seed)
+        return made
+
+
+SOURCE = DemoSource()

@@ -1,0 +1,319 @@
+"""The world's own process: WorldProcess on our side, `main` inside. Only actions go in, only observations come out."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+from lawbook import wire
+from lawbook.errors import RefusedError, UsageError, WorldError
+from lawbook.record import RESET, Action, Observation, Status, freeze
+from lawbook.worlds.address import WorldAddress, check, make
+from lawbook.worlds.world import World, WorldSpec, refuses_action
+
+SECONDS = 60.0
+"""How long a world may take over one answer, its making included."""
+
+_FAREWELL = 5.0
+_TAIL = 8192
+_PR_SET_PDEATHSIG = 1
+
+# The whole environment of a world process: what Python and graphics-free libraries need, and no keys. An allow-list, because a
+# secret may have any name, and because some engines change their rules by environment variables.
+_KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "PYTHONHOME", "LAWBOOK_GAMES")
+_SET = {"PYTHONHASHSEED": "0", "PYTHONUNBUFFERED": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+# -P and our own sys.path: the child imports exactly what we would, and nothing that happens to lie in the working directory.
+_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from lawbook.worlds.process import main; main(int(sys.argv[1]))"
+
+
+class WorldProcess:
+    """A World that lives in a process of its own: other session, no API keys, killed with us (and with the thread that made it).
+
+    address: which world; seconds: the limit on every answer; environment: variables it is given besides the usual few.
+    Raises UsageError for an unknown world, a bad option or a missing package, WorldError when it cannot be started.
+
+    `reset` and `step` raise WorldError, and end the process, when the world dies, hangs, raises or breaks its interface;
+    `step` raises RefusedError, and sends nothing, for an action that may not be sent: some worlds bill what they do not accept.
+    Frames are read-only and nobody else's. For one caller at a time.
+    """
+
+    spec: WorldSpec
+
+    def __init__(
+        self, address: WorldAddress | str, *, seconds: float = SECONDS, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.address = WorldAddress.parse(address) if isinstance(address, str) else address
+        self.last: Observation | None = None
+        self._seconds = seconds
+        self._open = False
+        check(self.address)
+        self._start(environment or {})
+        header, _ = self._ask(
+            {"do": "make", "scheme": self.address.scheme, "name": self.address.name, "options": dict(self.address.options)}, "start"
+        )
+        if "usage" in header:
+            self.close()
+            raise UsageError(str(header["usage"]))
+        try:
+            self.spec = _spec(header["spec"])
+        except (KeyError, TypeError, ValueError) as error:
+            self._fail(f"describes itself wrongly ({error})", "start")
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def reset(self) -> Observation:
+        """Start the level anew (the first call opens the world). As in many worlds, a reset with no action since the level
+        began may restart everything: whether that is wanted is the caller's business."""
+        header, blobs = self._ask({"do": "reset"}, "reset")
+        observation = self._observation(header, blobs, "reset")
+        if observation.status is not Status.RUNNING:
+            self._fail(f"was {observation.status} straight after a reset", "reset")
+        self.last = observation
+        return observation
+
+    def step(self, action: Action) -> Observation:
+        """Send one action that is not RESET."""
+        self._guard(action)
+        what = f"action {action}"
+        header, blobs = self._ask({"do": "step", "action": action}, what)
+        observation = self._observation(header, blobs, what)
+        before = self.last.level if self.last else 0
+        if (observation.status is Status.COMPLETED) != (observation.level > before):
+            self._fail(f"went from level {before} to {observation.level} and called that {observation.status}", what)
+        self.last = observation
+        return observation
+
+    def close(self) -> None:
+        """End the process, whatever it is doing. Does nothing the second time."""
+        if self._open:
+            with suppress(wire.BrokenWireError):
+                wire.send(self._sock, {"do": "close"})
+                wire.receive(self._sock, seconds=_FAREWELL)
+        self._kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _guard(self, action: Action) -> None:
+        """Raise RefusedError unless `action` may be sent now. Minds may read the sentences: they never name the world."""
+        if self.last is None:
+            raise RefusedError("The world has not been opened; reset it first.")
+        if not all(type(number) is int or (number is None and place) for place, number in enumerate(action)):
+            raise RefusedError(f"{tuple(action)} is no action; its id, and x and y where it is a click, are whole numbers.")
+        if action.id == RESET.id:
+            raise RefusedError("RESET (0) is no step; ask for a reset instead.")
+        if self.last.status is Status.COMPLETED and self.spec.levels is not None and self.last.level >= self.spec.levels:
+            raise RefusedError("The last level is completed; no action can follow.")
+        why = refuses_action(self.spec, self.last, action)
+        if why:
+            raise RefusedError(why)
+
+    def _start(self, environment: Mapping[str, str]) -> None:
+        ours, theirs = socket.socketpair()
+        kept = {key: value for key, value in os.environ.items() if key in _KEPT}
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _BOOT, str(theirs.fileno()), json.dumps(sys.path)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env={**kept, **_SET, **environment},
+            )
+        except OSError as error:
+            ours.close()
+            raise WorldError(f"No process could be started for {self.address} ({error}); free some memory or processes.") from error
+        finally:
+            theirs.close()
+        self._sock = ours
+        self._words = _LastWords(self._process)
+        self._open = True
+
+    def _ask(self, message: dict[str, Any], what: str) -> tuple[dict[str, Any], list[bytes]]:
+        if not self._open:
+            raise WorldError(f"The world {self.address} has ended; start it anew.")
+        try:
+            wire.send(self._sock, message)
+            header, blobs = wire.receive(self._sock, seconds=self._seconds)
+        except wire.BrokenWireError as error:
+            if str(error).startswith("timeout"):
+                self._fail(f"gave no answer within {self._seconds:g} s", what)
+            if "malformed" in str(error):
+                self._fail("sent something that is no message", what)
+            self._linger()
+            self._fail("died", what)
+        except BaseException:
+            self._kill()  # interrupted half-way: an answer may still be under way, and would be taken for that of the next action
+            raise
+        if "error" in header:
+            self._fail(f"failed with {header['error']}", what)
+        return header, blobs
+
+    def _observation(self, header: dict[str, Any], blobs: list[bytes], what: str) -> Observation:
+        try:
+            count, *shape = header["shape"]
+            status, level, available = Status(header["status"]), header["level"], tuple(header["available"])
+            if tuple(shape) != self.spec.shape:
+                raise ValueError(
+                    f"a frame of {shape[0]} x {shape[1]} where {self.spec.shape[0]} x {self.spec.shape[1]} was promised"
+                )
+            if not set(available) <= set(self.spec.actions):
+                raise ValueError(f"available actions {list(available)} that are not all among {list(self.spec.actions)}")
+            if type(level) is not int or level < 0 or count < 1:
+                raise ValueError(f"{count} frames at level {level}")
+            frames = np.frombuffer(blobs[0], dtype=np.uint8).reshape(count, *shape)  # over bytes: private and read-only for good
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            self._fail(f"broke its interface ({error})", what)
+        return Observation(tuple(frames), status, level, available)
+
+    def _fail(self, how: str, what: str) -> NoReturn:
+        """End the process and raise WorldError: what happened at what, the last line it wrote, what to do."""
+        self._kill()
+        code = self._process.returncode
+        if how == "died":
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended by itself with exit code {code}"
+        how = f"{how} at {what}"
+        line = self._words.last_line()
+        if line and line not in how:
+            how += f" (the last line it wrote was {line!r})"
+        raise WorldError(f"The world {self.address} {how}; mend it or its options, then resume or start again.")
+
+    def _linger(self) -> None:
+        """It hung up: give it a moment to end by itself, so that we report its exit code and not our own SIGKILL. Reaps nothing."""
+        until = time.monotonic() + 1.0
+        while time.monotonic() < until:
+            if os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+                return
+            time.sleep(0.005)
+
+    def _kill(self) -> None:
+        if not self._open:
+            return
+        self._open = False
+        # Its whole session, before the leader is reaped: until then the number cannot belong to anybody else.
+        with suppress(ProcessLookupError):
+            if self._process.returncode is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._sock.close()
+        self._words.close()
+
+
+class _LastWords:
+    """Drains what a world prints, so that it never blocks and never disturbs, and keeps the end of it."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        self._pipe = process.stdout
+        self._tail = b""
+        self._thread = threading.Thread(target=self._drain, name="world's last words", daemon=True)
+        self._thread.start()
+
+    def _drain(self) -> None:
+        while chunk := os.read(self._pipe.fileno(), 1 << 16):
+            self._tail = (self._tail + chunk)[-_TAIL:]
+
+    def close(self) -> None:
+        self._thread.join(1.0)
+        if not self._thread.is_alive():
+            self._pipe.close()
+
+    def last_line(self) -> str:
+        lines = [line.strip() for line in self._tail.decode(errors="replace").splitlines() if line.strip()]
+        return lines[-1][:200] if lines else ""
+
+
+def _spec(given: dict[str, Any]) -> WorldSpec:
+    """The spec as it crossed the wire, checked. Raises KeyError, TypeError or ValueError."""
+    height, width = (int(n) for n in given["shape"])
+    actions, clicks = tuple(int(a) for a in given["actions"]), tuple(int(a) for a in given["clicks"])
+    levels, baselines = given["levels"], given["baselines"]
+    if height < 1 or width < 1:
+        raise ValueError(f"frames of {height} x {width}")
+    if not actions or len(set(actions)) != len(actions) or RESET.id in actions or not set(clicks) <= set(actions):
+        raise ValueError(f"actions {list(actions)} with clicks {list(clicks)}; ids are distinct, RESET (0) aside")
+    if levels is not None and levels < 1:
+        raise ValueError(f"{levels} levels")
+    if baselines is not None and len(baselines) != levels:
+        raise ValueError(f"{len(baselines)} baselines for {levels} levels")
+    return WorldSpec(
+        shape=(height, width),
+        actions=actions,
+        clicks=clicks,
+        levels=levels,
+        baselines=None if baselines is None else tuple(baselines),
+        baseline=str(given["baseline"]),
+        palette=str(given["palette"]),
+        replayable=bool(given["replayable"]),
+    )
+
+
+def main(descriptor: int) -> None:
+    """Inside: answer messages on the socket `descriptor` until it is closed, or we are told to close."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    with socket.socket(fileno=descriptor) as sock:
+        sock.set_inheritable(False)
+        world: World | None = None
+        while True:
+            try:
+                message, _ = wire.receive(sock)
+            except wire.BrokenWireError:
+                return  # the run process is gone
+            blobs: list[bytes] = []
+            try:
+                match message["do"]:
+                    case "make":
+                        world = make(WorldAddress(message["scheme"], message["name"], message["options"]))
+                        header: dict[str, Any] = {"spec": asdict(world.spec)}
+                    case "reset" if world:
+                        header, blobs = _pack(world.reset())
+                    case "step" if world:
+                        header, blobs = _pack(world.step(Action(*message["action"])))
+                    case _:
+                        if world:
+                            world.close()
+                        wire.send(sock, {})
+                        return
+            except Exception as error:
+                if isinstance(error, UsageError) and message["do"] == "make":
+                    header = {"usage": str(error)}
+                else:
+                    traceback.print_exc()
+                    header = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:500]}
+            wire.send(sock, header, blobs)
+
+
+def _pack(observation: Observation) -> tuple[dict[str, Any], list[bytes]]:
+    """One observation as a message, its frames copied here and now. Raises ValueError for none, or for several shapes."""
+    frames = [freeze(frame) for frame in observation.frames]
+    if len({frame.shape for frame in frames}) != 1:
+        raise ValueError("an observation needs at least one frame, and all of one shape")
+    header = {
+        "status": str(Status(observation.status)),
+        "level": int(observation.level),
+        "available": [int(number) for number in observation.available],
+        "shape": [len(frames), *frames[0].shape],
+    }
+    return header, [b"".join(frame.tobytes() for frame in frames)]
