@@ -88,9 +88,7 @@ def main() -> None:
     print(f"workload: {reference.NAME}; breadth-first to a goal {len(answer.actions)} actions deep, {expanded:,} states expanded")
     print(f"search: {search * 1e3:.0f} ms, {expanded / search:,.0f} states/s; bare loop: {loop * 1e3:.0f} ms; medians of {repeat}")
     print(f"ratio: {loop / search:.2f} of the bare loop (each repetition: {each})")
-    print(
-        f"start-up: host with self-test {up * 1e3:.0f} ms; a fresh worker ready in {statistics.median(starts) * 1e3:.1f} ms (median)"
-    )
+    print(f"start-up: host with self-test {up * 1e3:.0f} ms; fresh worker ready {statistics.median(starts) * 1e3:.1f} ms (median)")
 
 
 if __name__ == "__main__":

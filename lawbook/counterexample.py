@@ -64,11 +64,13 @@ def describe(
 
 def components(mask: npt.NDArray[np.bool_]) -> list[_Cells]:
     """True cells of an H x W mask as groups of (row, column), each connected through its 8 neighbours; in reading order."""
-    left = dict.fromkeys((row, column) for row, column in np.argwhere(mask).tolist())
-    groups: list[_Cells] = []
-    while left:
-        group = [next(iter(left))]
-        del left[group[0]]
+    every = [(row, column) for row, column in np.argwhere(mask).tolist()]
+    left, groups = set(every), []
+    for first in every:
+        if first not in left:
+            continue
+        left.remove(first)
+        group = [first]
         for row, column in group:
             for near in (
                 (row - 1, column - 1),
@@ -81,7 +83,7 @@ def components(mask: npt.NDArray[np.bool_]) -> list[_Cells]:
                 (row + 1, column + 1),
             ):
                 if near in left:
-                    del left[near]
+                    left.remove(near)
                     group.append(near)
         groups.append(group)
     return groups

@@ -73,6 +73,12 @@ class Session:
         """Actions that may still be sent."""
         return self.budget - self.state.sent
 
+    @property
+    def ahead(self) -> Sequence[Prediction]:
+        """What the rest of the plan being followed is predicted to show; empty where nobody knows, as after a resume."""
+        active = self.state.active
+        return self._rolled[active.at :] if active else ()
+
     def admissible(self) -> list[int]:
         return [m.index for m in self.state.members if m.admissible]
 

@@ -146,6 +146,8 @@ class Comparison:
 
     def _status(self, at: int, statuses: Sequence[Status]) -> int | None:
         expected = self._statuses[at : at + len(statuses)]
+        if expected == statuses:
+            return None
         return next((k for k, (one, other) in enumerate(zip(expected, statuses, strict=False)) if one is not other), None)
 
 

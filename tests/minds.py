@@ -35,7 +35,8 @@ def replaced(hypothesis: Hypothesis, old: str, new: str, rulebook: tuple[str, st
 class Scripted:
     """Answers `propose` from a list of hypotheses, one after the other, the last again and again; retains when that stands already.
 
-    explores: answers to `explore` in order, the last repeated. Keeps every case it was shown in `cases`, and what it judged in `judged`.
+    explores: answers to `explore` by actions sent so far, the last one repeated. Keeps the cases it was shown in `cases`, and what
+    it judged in `judged`.
     """
 
     name = "scripted"

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -353,6 +354,7 @@ def test_ctrl_c_in_a_commit_is_all_or_nothing(tmp_path: Path, at: str, after: bo
 
 _WRITER = """
 import sys, numpy as np
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from lawbook.memory.ledger import Kind, Ledger
 with Ledger.open(Path(sys.argv[1])) as ledger:
@@ -481,3 +483,16 @@ def test_observations_that_do_not_fit_together_are_refused(tmp_path: Path) -> No
         ledger.append(Kind.OBSERVE, {"frames": []})
         with pytest.raises(UsageError, match="cannot be read"):
             load_record(ledger, None)
+
+
+def test_other_threads_may_look_at_frames(tmp_path: Path) -> None:
+    with Ledger.create(tmp_path / "l") as ledger:
+        kept = write_observation(ledger, Observation(tuple(picture(i) for i in range(200)), Status.RUNNING, 0, (1,)), None, 0)
+        ledger.commit()
+        with ThreadPoolExecutor(4) as pool:
+            looks = [pool.submit(lambda: [int(frame[0, 0]) for frame in kept.frames]) for _ in range(8)]
+            for number in range(50):
+                ledger.append(Kind.NOTE, {"number": number})
+                ledger.commit()
+            assert all(look.result() == list(range(200)) for look in looks)
+        assert ledger.check() is None and len(ledger) == 51

@@ -1,4 +1,4 @@
-"""The session and the loop on a real world, host, ledger and git: what is accepted, what is sent, in which order, and what survives."""
+"""Session and loop on a real world, host, ledger and git: what is accepted, what is sent, in which order, what survives."""
 
 from __future__ import annotations
 
@@ -80,8 +80,7 @@ def test_the_first_wrong_prediction_stops_the_plan_and_comes_back_as_the_thing_t
     mind = Scripted([NO_HOLES, TRUE])
     state, events, _ = run(tmp_path, host, mind, seed=1)
     assert state.ending is Ending.WON
-    # Blind to holes, the shortest way (breadth-first, actions in order) goes down twice and right once... into one or not; either way
-    # it may fall in at most once, and then everything is predicted.
+    # Blind to holes, it walks straight into one; after that everything is predicted.
     assert state.mismatches == 1 == sum(body["about"] == "prediction" for body in bodies(events, Kind.VERDICT))
     asked = next(case for case in mind.cases if case.why is Why.MISMATCH)
     assert not asked.admissible and asked.hypothesis == NO_HOLES
@@ -308,13 +307,17 @@ def without_plans(events: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return [(kind, {**body, "plan": None}) for kind, body in events if kind != Kind.PLAN]
 
 
+@pytest.mark.slow
 def test_a_run_cut_at_any_commit_goes_on_as_if_nothing_had_happened(
     tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    corner = Subgoal("def subgoal(state): return (state.row, state.column) == (2, 2)", "what is there?")
+    """With every kind of thing in it: a mismatch, a reset, a refusal, a wonder, a subgoal, probes, a plan, the win."""
+    middle = Subgoal("def subgoal(state): return (state.row, state.column) == (2, 2)", "what is there?")
+    nowhere = Subgoal("def subgoal(state): return False", "?")
+    explores = [*[nowhere] * 4, Probe(UP, "an edge?"), middle, *[nowhere] * 3, Probe(DOWN, "more ice?"), Probe(RIGHT, "the end?")]
 
     def mind() -> Scripted:
-        return Scripted([NO_HOLES, NO_GOAL, TRUE], [Probe(RIGHT, "?"), corner, corner, Probe(UP, "?")])
+        return Scripted([replaced(TRUE, "# R3", "# unfaithful"), NO_HOLES, NO_GOAL], explores)
 
     images: dict[int, Path] = {}
     commit = Ledger.commit
@@ -328,11 +331,12 @@ def test_a_run_cut_at_any_commit_goes_on_as_if_nothing_had_happened(
             images[len(ledger)] = image
 
     monkeypatch.setattr(Ledger, "commit", commit_and_copy)
-    _, events, _ = run(tmp_path / "whole", host, mind(), budget=40)
+    state, events, _ = run(tmp_path / "whole", host, mind(), budget=40)
     monkeypatch.undo()
+    assert state.ending is Ending.WON and state.sent == 11
     want = told(events)
     images.pop(len(events))  # there the run had ended
-    assert len(images) > 15
+    assert len(images) > 30
     for length, image in images.items():
         with resumed_run(RunFolder.open(image), host=host, mind=mind()) as session:
             play(session)

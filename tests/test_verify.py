@@ -439,7 +439,7 @@ def test_what_a_second_replay_would_not_show_is_refused(host: Host, what: str, t
     assert verdict.fault.trajectory is not None and verdict.fault.step == 1
     assert (
         verdict.reason.startswith("A first replay reproduced the whole record, but a second one")
-        and "row 0, column 3" in verdict.reason
+        and "Row 0, column 3" in verdict.reason
     )
 
 

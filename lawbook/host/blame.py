@@ -42,6 +42,11 @@ def blame(error: BaseException, sources: Mapping[str, str], *, loading: bool = F
         name = str(error.name)[:CLIP]
         allowed = f"only numpy, the standard library and the program's own files ({own}) can be"
         return {"kind": "forbidden", "reason": f"The program cannot import {name!r} in here{place}; {allowed}."}
+    if isinstance(error, ImportError) and "shared object" in what:
+        return {
+            "kind": "forbidden",
+            "reason": f"The program needs a library of the system, which is out of reach in here ({what}){place}.",
+        }
     if isinstance(error, SyntaxError) and loading:
         place = f" at {error.filename} line {error.lineno}: `{(error.text or '').strip()[:CLIP]}`"
         return {"kind": "load", "reason": f"The program does not compile: {type(error).__name__}: {str(error.msg)[:CLIP]}{place}."}

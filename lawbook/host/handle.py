@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import select
@@ -21,13 +22,13 @@ from lawbook.answers import Fault, Limits, NoPlan, Prediction, Start
 from lawbook.errors import HostError
 from lawbook.host.ring import MAX_FRAME, SIZE, STATUSES, Ring, create
 from lawbook.host.spawn import Zygote
-from lawbook.host.zygote import OUT_OF_MEMORY
+from lawbook.host.zygote import DISTURBED, OUT_OF_MEMORY
 from lawbook.record import Action, Frame, Status, freeze
 
 Check = Callable[[int, npt.NDArray[np.uint8], Sequence[Status]], bool]
 
-SECONDS_A_REPLAY, SECONDS_A_STEP = 10.0, 0.05
-"""A replay of n steps may take SECONDS_A_REPLAY + n * SECONDS_A_STEP in all."""
+AVERAGE_STEP_SECONDS = 0.05
+"""A replay of n steps may take n times this, and the time of two single steps, in all."""
 MAX_ANSWER = 1 << 20
 KINDS = frozenset(("load", "exception", "memory", "shape", "type", "exit", "forbidden"))
 _STATUSES = tuple(Status(value) for value in STATUSES)
@@ -101,7 +102,8 @@ class Worker:
         self._sock.close()
         if self._pid is not None:
             pid, self._pid = self._pid, None
-            self._zygote.end(pid)
+            with contextlib.suppress(HostError):  # the zygote is gone, and its workers with it
+                self._zygote.end(pid)
 
     def load(self, files: Mapping[str, str], engine: str) -> Fault | None:
         """Import the program. For Program; called once."""
@@ -138,7 +140,7 @@ class Worker:
         fault = self._begin(request, [np.ascontiguousarray(start.frame, dtype=np.uint8).tobytes()])
         if fault is None:
             self._replaying = True
-            fault = self._follow(incoming, time.monotonic() + SECONDS_A_REPLAY + total * SECONDS_A_STEP)
+            fault = self._follow(incoming, 2 * self._step_seconds + total * AVERAGE_STEP_SECONDS)
         if fault is None and not incoming.stopped:
             self._start = start
         return Replay(incoming.frames[: incoming.taken], tuple(incoming.statuses), fault, incoming.stopped)
@@ -197,7 +199,10 @@ class Worker:
         answer = fault or self._receive(seconds, doing)
         if isinstance(answer, Fault):
             return answer
-        return _told(answer) if "fault" in answer else answer
+        try:
+            return _told(answer) if "fault" in answer else answer
+        except BrokenAnswerError:
+            return self._broken()
 
     def _begin(self, request: dict[str, Any], blobs: Sequence[bytes] = ()) -> Fault | None:
         """Send a request, after an earlier replay that was stopped has come to its end."""
@@ -227,35 +232,35 @@ class Worker:
             return self._broken() if text.startswith("malformed") else self._hung_up()
         return answer if answer.get("n") == self._number else self._broken()
 
-    def _follow(self, incoming: _Incoming, deadline: float) -> Fault | None:
+    def _follow(self, incoming: _Incoming, seconds: float) -> Fault | None:
         """Take what a replay shows, piece by piece, until it ends, stalls, or was stopped."""
         poll = select.poll()
         poll.register(self._sock, select.POLLIN)
         done, alive = 0, time.monotonic()
+        deadline = alive + seconds
         while True:
+            now = time.monotonic()
+            if now > deadline:
+                return self._abandoned(incoming, self._late("the replay", seconds))
             if not poll.poll(_LOOK_SECONDS * 1000):
-                now = time.monotonic()
                 if incoming.ring.done[0] != done:
                     done, alive = incoming.ring.done[0], now
                 elif now - alive > self._step_seconds:
                     return self._abandoned(incoming, self._late("one step", self._step_seconds))
-                if now > deadline:
-                    return self._abandoned(incoming, self._late("the replay", SECONDS_A_REPLAY + incoming.total * SECONDS_A_STEP))
                 continue
             answer = self._receive(self._step_seconds, "an answer")
             if isinstance(answer, Fault):
                 return self._abandoned(incoming, answer)
             upto: Any = answer.get("upto")
             ended = answer.get("done") is True
-            fault = _told(answer, step=upto) if ended and "fault" in answer else None
-            if ended:
-                self._replaying = False
-            if not incoming.may_take(upto) or (ended and fault is None and upto != incoming.total):
-                return self._abandoned(incoming, self._broken())
             try:
+                fault = _told(answer, step=upto) if ended and "fault" in answer else None
+                if not incoming.may_take(upto) or (ended and fault is None and upto != incoming.total):
+                    raise BrokenAnswerError
                 incoming.take(upto)
             except BrokenAnswerError:
                 return self._abandoned(incoming, self._broken())
+            self._replaying = not ended
             if incoming.stopped:
                 return None
             if ended:
@@ -267,12 +272,13 @@ class Worker:
         """The worker is dead: take what it had finished, and say at which step it ended."""
         self._replaying = False
         done = incoming.ring.done[0]
-        if fault.kind != "broken" and incoming.may_take(done):
+        step = done if incoming.may_take(done) else incoming.taken
+        if fault.kind != "broken":
             try:
-                incoming.take(done)
+                incoming.take(step)
             except BrokenAnswerError:
                 fault = _BROKEN
-        self._gone = Fault(fault.kind, fault.reason, step=min(incoming.taken, incoming.total - 1))
+        self._gone = Fault(fault.kind, fault.reason, step=min(step, incoming.total - 1))
         return self._gone
 
     def _late(self, doing: str, seconds: float) -> Fault:
@@ -330,21 +336,23 @@ def _status(code: int) -> Status:
     return _STATUSES[code]
 
 
-_BROKEN = Fault("broken", "The program's process sent what is no answer; a program must leave file descriptors and its host alone.")
+_BROKEN = Fault(
+    "broken", "The program's process did not answer as it should; a program must leave file descriptors and modules alone."
+)
 
 
 def _told(answer: Mapping[str, Any], step: Any = None) -> Fault:
-    """A Fault that the worker reports of its program."""
+    """A Fault that the worker reports of its program. Raises BrokenAnswerError."""
     told = answer["fault"]
     if not isinstance(told, dict) or told.get("kind") not in KINDS or not isinstance(told.get("reason"), str):
-        return _BROKEN
+        raise BrokenAnswerError
     return Fault(told["kind"], told["reason"][:2000], step=step if type(step) is int else None)
 
 
 def _ended(status: int | None) -> Fault:
     """Why a worker is gone that was not killed by us."""
-    if status is None:
-        return Fault("broken", "The program's process closed its connection; a program must leave file descriptors alone.")
+    if status is None or (os.WIFEXITED(status) and os.WEXITSTATUS(status) == DISTURBED):
+        return _BROKEN
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"

@@ -69,6 +69,11 @@ class Host:
         """A fresh sandboxed process without a program. For Program, and for the self-test."""
         return Worker(self._zygotes[twin], step_seconds=self._step_seconds, clicks=self._clicks)
 
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Process ids of the zygotes."""
+        return tuple(zygote.pid for zygote in self._zygotes)
+
     def close(self) -> None:
         """End every process of this host. May be called again."""
         zygotes, self._zygotes = self._zygotes, ()

@@ -43,6 +43,8 @@ class Engine:
 
 def load(files: Mapping[str, str], engine: str) -> Engine:
     """Import the module in the file `engine`, with the other files as modules beside it. Raises whatever the program raises."""
+    if engine not in files:
+        raise NonsenseError("load", f"There is no file {engine}.")
     for file in files:
         name = file.removesuffix(".py")
         if name in sys.stdlib_module_names or name == "numpy":

@@ -15,23 +15,23 @@ libc = ctypes.CDLL(None, use_errno=True)
 # What CPython and numpy need to compute, import and answer; no process, socket, signal or write to a file begins with one of these.
 ALLOWED: Mapping[str, Mapping[str, int]] = {
     "x86_64": {
-        "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "fstat": 5, "lstat": 6, "lseek": 8, "mmap": 9, "mprotect": 10,
-        "munmap": 11, "brk": 12, "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "pread64": 17, "readv": 19,
-        "writev": 20, "access": 21, "sched_yield": 24, "mremap": 25, "madvise": 28, "nanosleep": 35, "getpid": 39, "sendto": 44,
-        "recvfrom": 45, "exit": 60, "getcwd": 79, "gettimeofday": 96, "getuid": 102, "getgid": 104, "geteuid": 107, "getegid": 108,
-        "sigaltstack": 131, "gettid": 186, "futex": 202, "sched_getaffinity": 204, "getdents64": 217, "restart_syscall": 219,
-        "clock_gettime": 228, "clock_getres": 229, "clock_nanosleep": 230, "exit_group": 231, "openat": 257, "newfstatat": 262,
-        "faccessat": 269, "getrandom": 318, "statx": 332, "faccessat2": 439,
+        "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "fstat": 5, "lstat": 6, "lseek": 8, "mmap": 9,
+        "mprotect": 10, "munmap": 11, "brk": 12, "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "pread64": 17,
+        "readv": 19, "writev": 20, "access": 21, "sched_yield": 24, "mremap": 25, "madvise": 28, "nanosleep": 35,
+        "getpid": 39, "sendto": 44, "recvfrom": 45, "exit": 60, "getcwd": 79, "gettimeofday": 96, "getuid": 102,
+        "getgid": 104, "geteuid": 107, "getegid": 108, "getppid": 110, "sigaltstack": 131, "gettid": 186, "futex": 202,
+        "sched_getaffinity": 204, "getdents64": 217, "restart_syscall": 219, "clock_gettime": 228, "clock_getres": 229,
+        "clock_nanosleep": 230, "exit_group": 231, "openat": 257, "newfstatat": 262, "faccessat": 269, "getrandom": 318,
+        "statx": 332, "faccessat2": 439,
     },
     "aarch64": {
-        "getcwd": 17, "faccessat": 48, "openat": 56, "close": 57, "getdents64": 61, "lseek": 62, "read": 63,
-        "write": 64, "readv": 65, "writev": 66, "pread64": 67, "newfstatat": 79, "fstat": 80, "exit": 93,
-        "exit_group": 94, "futex": 98, "nanosleep": 101, "clock_gettime": 113, "clock_getres": 114,
-        "clock_nanosleep": 115, "sched_getaffinity": 123, "sched_yield": 124, "restart_syscall": 128,
-        "sigaltstack": 132, "rt_sigaction": 134, "rt_sigprocmask": 135, "rt_sigreturn": 139, "gettimeofday": 169,
-        "getpid": 172, "getuid": 174, "geteuid": 175, "getgid": 176, "getegid": 177, "gettid": 178, "sendto": 206,
-        "recvfrom": 207, "brk": 214, "munmap": 215, "mremap": 216, "mmap": 222, "mprotect": 226, "madvise": 233,
-        "getrandom": 278, "statx": 291, "faccessat2": 439,
+        "getcwd": 17, "faccessat": 48, "openat": 56, "close": 57, "getdents64": 61, "lseek": 62, "read": 63, "write": 64,
+        "readv": 65, "writev": 66, "pread64": 67, "newfstatat": 79, "fstat": 80, "exit": 93, "exit_group": 94, "futex": 98,
+        "nanosleep": 101, "clock_gettime": 113, "clock_getres": 114, "clock_nanosleep": 115, "sched_getaffinity": 123,
+        "sched_yield": 124, "restart_syscall": 128, "sigaltstack": 132, "rt_sigaction": 134, "rt_sigprocmask": 135,
+        "rt_sigreturn": 139, "gettimeofday": 169, "getpid": 172, "getppid": 173, "getuid": 174, "geteuid": 175, "getgid": 176,
+        "getegid": 177, "gettid": 178, "sendto": 206, "recvfrom": 207, "brk": 214, "munmap": 215, "mremap": 216, "mmap": 222,
+        "mprotect": 226, "madvise": 233, "getrandom": 278, "statx": 291, "faccessat2": 439,
     },
 }  # fmt: skip
 

@@ -44,6 +44,7 @@ class Zygote:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # Ctrl-C in the terminal is for us to hear
             )
+        self.pid = self._process.pid
         self._sock = ours
         self._number = 0
         self._facts: dict[str, str] | None = None
@@ -98,6 +99,8 @@ class Zygote:
             raise self._died(error) from error
 
     def _died(self, error: Exception) -> HostError:
+        if self._errors.closed:
+            return HostError("The host was closed; open another.")
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         why = lines[-1] if lines else error

@@ -147,6 +147,8 @@ class Server:
     def _search(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
         bounds = Bounds(request["nodes"], request["depth"], _now() + request["seconds"])
         way = search(self._engine, self._state, self._goal(request), self._defaults, bounds)
+        for action in way.actions or ():
+            _check(action, self._ring.frames.shape[1:])
         shortest = way.method == "bfs" and self._engine.key is None
         return {"actions": way.actions, "method": way.method, "cut": way.cut, "nodes": way.nodes, "shortest": shortest}
 
@@ -159,6 +161,19 @@ class Server:
 
 def _actions(rows: Sequence[Sequence[int | None]]) -> list[Action]:
     return [Action(*row) for row in rows]  # type: ignore[arg-type]
+
+
+def _check(action: Action, shape: tuple[int, ...]) -> None:
+    """Raises NonsenseError for what no world takes."""
+    if action.id < 1:
+        raise NonsenseError(
+            "type", f"The way found holds action {action.id}; a program's actions are numbered from 1 (0 is the reset)."
+        )
+    if action.x is not None or action.y is not None:
+        on_it = action.x is not None and action.y is not None and 0 <= action.x < shape[1] and 0 <= action.y < shape[0]
+        if not on_it:
+            where = f"x={action.x}, y={action.y}"
+            raise NonsenseError("type", f"The way found holds a click at {where}; the frames here are {shape[0]} x {shape[1]}.")
 
 
 def _frame(frame: Any, shape: tuple[int, int]) -> Any:

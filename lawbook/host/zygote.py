@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import mmap
 import os
 import signal
@@ -23,8 +24,11 @@ from lawbook.host.ring import SIZE
 from lawbook.host.sandbox import Cage
 from lawbook.host.worker import Server
 
-OUT_OF_MEMORY = 97
-"""Exit code of a worker that had not even the memory to say so."""
+_PRELOADED = ("dataclasses", "copy", "heapq", "binascii", "zlib")
+"""Loaded before the first fork: what programs often import, and what needs a library of the system (as numpy.random does)."""
+
+OUT_OF_MEMORY, DISTURBED = 97, 96
+"""Exit codes of a worker that had not even the memory to say so, and of one whose serving broke or whose channel was closed."""
 
 
 def main(control: int, memory: int) -> NoReturn:
@@ -36,6 +40,9 @@ def main(control: int, memory: int) -> NoReturn:
     for name in [name for name in sys.modules if name.partition(".")[0] == "lawbook"]:
         del sys.modules[name]  # our own functions keep each other alive
     os.environ.clear()
+    for name in _PRELOADED:
+        with contextlib.suppress(ImportError):  # an interpreter can be built without zlib
+            importlib.import_module(name)
     cage = Cage([*_standard_library(), *_numpy()], sys.path, memory)
     sock = socket.socket(fileno=control)
     children: set[int] = set()
@@ -81,12 +88,11 @@ def _numpy() -> list[str]:
 
 def _live(cage: Cage, channel: int, memory: int) -> NoReturn:
     """A worker's life, from the fork to its end."""
-    code = 1
+    code = DISTURBED
     try:
         server = Server(socket.socket(fileno=channel), mmap.mmap(memory, SIZE))
         cage.enter(keep=[channel])
         server.serve()
-        code = 0
     except MemoryError:
         code = OUT_OF_MEMORY
     finally:

@@ -158,12 +158,14 @@ class Picture(Silent):
                 frames = [scene.frame, *(prediction.frame for prediction in self._session.ahead)] if scene.frame is not None else []
                 seen = {"way": way(frames)[1:], "wrong": None}
             case Proposed() if told.version is not None:
-                seen = {"rules": told.changes, "title": _title(state, told.member), "wrong": None}
+                # What is no longer asked has mostly been answered: only rules are struck out.
+                shown = [change for change in told.changes if change.mark != "-" or change.name.startswith("R")]
+                seen = {"rules": shown, "title": _title(state, told.member), "wrong": None}
             case Missed():
                 seen = {"way": (), **self._missed(told)}
                 mood = "bad"
             case Ended():
-                seen = {"way": ()}
+                seen = {"way": (), "doing": told.line}
         level, members = state.record.level, state.members
         spent = state.per_level.get(level, 0)
         known = self._baselines[level] if level < len(self._baselines) else None
@@ -179,7 +181,7 @@ class Picture(Silent):
                 "happened": tuple(self._happened),
                 "counters": (
                     ("versions", f"{sum(m.version for m in members)}"),
-                    ("surprises", f"{state.mismatches}"),
+                    ("wrong", f"{state.mismatches}"),
                     ("refused", f"{sum(v.outcome != 'admissible' for m in members for v in m.history)}"),
                     ("calls", f"{sum(m.asked for m in members)}"),
                 ),

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from lawbook.memory.ledger import Ledger
+from lawbook.errors import UsageError
+from lawbook.memory.ledger import Kind, Ledger
 from lawbook.record import RESET, Status
 from lawbook.state import Sort, State
 from lawbook.view.rules import entries
@@ -100,7 +101,8 @@ class RunNumbers:
             "levels": self.levels,
             "actions": self.actions,
             "per_level": [
-                {"level": one.level, "actions": one.actions, "completed": one.completed, "baseline": one.baseline} for one in self.per_level
+                {"level": one.level, "actions": one.actions, "completed": one.completed, "baseline": one.baseline}
+                for one in self.per_level
             ],
             "baseline": self.baseline,
             "action_kinds": self.sorts,
@@ -237,3 +239,32 @@ def numbers(ledger: Ledger) -> RunNumbers:
         counting.add(told)
     assert state is not None
     return counting.numbers(state, ledger)
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What a list of runs tells of one: read off a few events, without folding the rest."""
+
+    world: str
+    mind: str
+    protocol: str
+    seed: int
+    outcome: str | None
+    levels_completed: int
+    levels: int | None
+    actions: int
+
+
+def brief(ledger: Ledger) -> Brief:
+    """Raises UsageError when the ledger has no opening."""
+    opening = next(ledger.events(), None)
+    if opening is None or opening.kind is not Kind.OPEN:
+        raise UsageError("It was ended before it began.")
+    run, furthest, actions, outcome = opening.body["run"], 0, 0, None
+    for event in ledger.events([Kind.OBSERVE, Kind.CLOSE]):
+        if event.kind is Kind.CLOSE:
+            outcome = event.body["outcome"]
+        else:
+            furthest, actions = max(furthest, event.body["level"]), actions + (event.body["action"] is not None)
+    levels = opening.body["spec"]["levels"]
+    return Brief(run["world"], run["mind"], run["protocol"], run["seed"], outcome, furthest, levels, actions)

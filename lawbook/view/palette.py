@@ -39,7 +39,24 @@ class Palette:
 
 
 # The sixteen colours of ARC-AGI-3.
-_ARC = ["#ffffff", "#cccccc", "#999999", "#666666", "#333333", "#000000", "#e53aa3", "#ff7bcc", "#f93c31", "#1e93ff", "#88d8f1", "#ffdc00", "#ff851b", "#921231", "#4fcc30", "#a356d6"]
+_ARC = [
+    "#ffffff",
+    "#cccccc",
+    "#999999",
+    "#666666",
+    "#333333",
+    "#000000",
+    "#e53aa3",
+    "#ff7bcc",
+    "#f93c31",
+    "#1e93ff",
+    "#88d8f1",
+    "#ffdc00",
+    "#ff851b",
+    "#921231",
+    "#4fcc30",
+    "#a356d6",
+]
 
 # Ice, open water, the goal, the start, and somebody in a red coat.
 _LAKE = ["#dcedf6", "#23527c", "#ffca3a", "#c3dcea", "#e4572e"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from lawbook.hypothesis import RULEBOOK, Hypothesis
@@ -12,6 +12,10 @@ from lawbook.hypothesis import RULEBOOK, Hypothesis
 # As hypothesis.trace finds them: an id at the start of a line, whatever bullets stand before it.
 _ENTRY = re.compile(r"^\s*(?:[-*#>]+\s*)*\**((?:R|Q)\d+)\b[\s.:)*-]*(.*)$")
 _STRUCK = re.compile(r"[*_`]{1,2}(\S(?:.*?\S)?)[*_`]{1,2}")
+
+
+_MANY = 60
+"""Entries, and words of an entry, that are compared with each other at most."""
 
 
 class Change(NamedTuple):
@@ -40,23 +44,35 @@ def entries(rulebook: str) -> dict[str, str]:
 
 
 def changes(before: str, after: str) -> list[Change]:
-    """Every entry of both rulebooks with what happened to it, in the order of the new one, retracted ones in their old places."""
+    """Every entry of the new rulebook with what happened to it, in order, and then those that were retracted.
+
+    An entry that says what another said before has only been renumbered. One that says nearly the same is reworded.
+    """
     old, new = entries(before), entries(after)
-    return list(_merged(old, new))
+    kept = set(old.values()) & set(new.values())
+    left = {name: text for name, text in old.items() if text not in kept}
+    found = []
+    for name, text in new.items():
+        if text in kept:
+            found.append(Change(" ", name, text))
+            continue
+        source = _source(name, text, left)
+        found.append(Change("+", name, text) if source is None else Change("~", name, text, left.pop(source)))
+    return [*found, *(Change("-", name, text) for name, text in left.items())]
 
 
-def _merged(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
-    names, olds = list(new), list(old)
-    matcher = difflib.SequenceMatcher(None, olds, names, autojunk=False)
-    for _, i1, i2, j1, j2 in matcher.get_opcodes():
-        for name in olds[i1:i2]:
-            if name not in new:
-                yield Change("-", name, old[name])
-        for name in names[j1:j2]:
-            if name not in old:
-                yield Change("+", name, new[name])
-            else:
-                yield Change(" " if old[name] == new[name] else "~", name, new[name], old[name])
+def _source(name: str, text: str, left: Mapping[str, str]) -> str | None:
+    """Which of the entries that are left this one is a rewording of: of its own name if it is like it at all, else the likest."""
+    if name in left and _likeness(text, left[name]) > 0.4:
+        return name
+    if len(left) > _MANY:
+        return None
+    likest = max(left, key=lambda other: _likeness(text, left[other]), default=None)
+    return likest if likest is not None and likest[0] == name[0] and _likeness(text, left[likest]) > 0.75 else None
+
+
+def _likeness(one: str, two: str) -> float:
+    return difflib.SequenceMatcher(None, one.split()[:_MANY], two.split()[:_MANY], autojunk=False).ratio()
 
 
 def texts(hypothesis: Hypothesis | None) -> dict[str, str]:
@@ -72,6 +88,10 @@ def diff(before: Hypothesis | None, after: Hypothesis) -> list[str]:
         one, two = old.get(name, ""), new.get(name, "")
         if one != two:
             lines += difflib.unified_diff(
-                one.splitlines(), two.splitlines(), f"{name} before" if one else "/dev/null", name if two else "/dev/null", lineterm=""
+                one.splitlines(),
+                two.splitlines(),
+                f"{name} before" if one else "/dev/null",
+                name if two else "/dev/null",
+                lineterm="",
             )
     return lines

@@ -60,8 +60,10 @@ class Scene:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width, height = options.max_width, max(options.height or console.height, 12) - 1
         happened = max(3, min(9, height // 5))
+        room = width - 4 - _SIDE
+        if self.frame is not None and (lines := -(-self.frame.shape[0] // 2)) <= height - 6 and self.frame.shape[1] <= room:
+            happened = max(3, min(happened, height - 3 - lines))  # fewer lines, where that is what a whole board takes
         top = height - happened - 1
-        room = min(width - 4 - _SIDE, 2 * (top - 2))
         if self.board and self.frame is not None and room >= 8:
             yield self._beside(width, top, room)
         else:
@@ -72,7 +74,12 @@ class Scene:
     def _beside(self, width: int, top: int, room: int) -> RenderableType:
         assert self.frame is not None
         board = Board(
-            self.frame, self.palette, fit(self.frame.shape, room, top - 2), self.way, self.wrong, self.board_mood  # type: ignore[arg-type]
+            self.frame,
+            self.palette,
+            fit(self.frame.shape, room, top - 2),
+            self.way,
+            self.wrong,
+            self.board_mood,  # type: ignore[arg-type]
         )
         colour = COLOURS[self.mood]
         panel = Panel(

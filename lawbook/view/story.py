@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lawbook.answers import Outcome, Verdict
+from lawbook.answers import Counterexample, Outcome, Verdict
 from lawbook.errors import UsageError
 from lawbook.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.memory.bodies import action_of, proposal_of, verdict_of
@@ -122,9 +122,12 @@ class Proposed(Told):
         if not self.accepted:
             return f"{self.decision} refused ({self.verdict.outcome}): {first_sentence(self.verdict.reason, 300)}"
         if self.version is None:
-            return f"{self.decision}: what stands goes on standing"
-        marks = [f"{change.mark}{change.name}" for change in self.changes if change.mark != " "]
-        what = f" {' '.join(marks)};" if marks else " the program only;" if self.before else ""
+            return ""
+        marks = [f"{change.mark}{change.name}" for change in self.changes if change.mark != " " and change.name.startswith("R")]
+        if self.before is None:
+            what = f" {count(len(marks), 'rule')};"
+        else:
+            what = f" {' '.join(marks)};" if marks else " the program alone;"
         replayed = f"replays all {count(self.verdict.replayed, 'step')}" if self.verdict.replayed else "nothing on record to replay"
         return f"v{self.version} accepted:{what} {replayed}, {self.after.description_bytes:,} bytes"
 
@@ -147,7 +150,8 @@ class Missed(Told):
 
     @property
     def line(self) -> str:
-        return f"wrong prediction: {first_sentence(self.verdict.reason, 300)}"
+        example = self.verdict.counterexample
+        return f"wrong: {parted(example) if example else first_sentence(self.verdict.reason, 300)}"
 
     @property
     def mood(self) -> str:
@@ -156,9 +160,11 @@ class Missed(Told):
 
 @dataclass(frozen=True, kw_only=True)
 class Planned(Told):
-    """The plan that is followed next. plan: its PLAN body; classes: members by identical plans; drawn: which class."""
+    """The plan that is followed next. plan: its PLAN body; number: its event, which the INTENDs of its actions name;
+    classes: members by identical plans; drawn: which class."""
 
     plan: Mapping[str, Any]
+    number: int
     classes: list[list[int]]
     drawn: int
 
@@ -275,10 +281,17 @@ class Teller:
             case Kind.VERDICT:
                 told = Remarked(**here, text=f"an exploration could not be used: {body['verdict']['reason']}", bad=True)
             case Kind.DRAW if body["plan"] in self._plans:
-                told = Planned(**here, plan=self._plans[body["plan"]], classes=body["classes"], drawn=body["drawn"])
+                told = Planned(**here, plan=self._plans[body["plan"]], number=body["plan"], classes=body["classes"], drawn=body["drawn"])
             case Kind.CALL:
                 answered = body["answer"] is not None
-                told = Called(**here, member=body["member"], op=body["op"], answered=answered, seconds=body["seconds"], receipt=body["receipt"])
+                told = Called(
+                    **here,
+                    member=body["member"],
+                    op=body["op"],
+                    answered=answered,
+                    seconds=body["seconds"],
+                    receipt=body["receipt"],
+                )
             case Kind.NOTE:
                 told = Remarked(**here, text=body["text"])
             case Kind.CLOSE:
@@ -344,6 +357,20 @@ class Teller:
         return Missed(
             **here, member=body["member"], verdict=verdict, action=action, predicted=predicted, observed=observed, question=question
         )
+
+
+def parted(example: Counterexample) -> str:
+    """Where a prediction and what was observed part, in a few words."""
+    what = f"action {example.action}" if example.action is not None else "the first sight of a trajectory"
+    if example.expected is not example.predicted:
+        return f"{what} was predicted to leave the level {example.predicted}, and left it {example.expected}"
+    if not example.regions:
+        return f"{what} showed something else than was predicted"
+    top = min(region.top for region in example.regions)
+    left = min(region.left for region in example.regions)
+    bottom, right = max(region.bottom for region in example.regions), max(region.right for region in example.regions)
+    cells = count(example.cells, "cell")
+    return f"{what} showed {cells} other than predicted, in rows {top} to {bottom}, columns {left} to {right}"
 
 
 def fresh(opening: Event) -> State:

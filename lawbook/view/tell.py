@@ -10,7 +10,8 @@ from rich.text import Text
 from lawbook.answers import Verdict
 from lawbook.hypothesis import Hypothesis
 from lawbook.memory.ledger import Ledger
-from lawbook.view.numbers import RunNumbers
+from lawbook.view.checking import Checked
+from lawbook.view.numbers import Brief, RunNumbers
 from lawbook.view.rules import diff, texts
 from lawbook.view.scene import COLOURS
 from lawbook.view.story import Proposed, story
@@ -39,11 +40,17 @@ def show(numbers: RunNumbers, path: Path) -> Iterator[Text]:
     yield Text()
     rows = [
         ("actions", f"{n.actions:,}: " + ", ".join(f"{n.sorts[s]:,} {s} ({percent(n.sorts[s], n.actions)})" for s in n.sorts)),
-        ("predictions", f"{n.compared:,} compared, {n.exact:,} came true ({percent(n.exact, n.compared)})" if n.compared else "none"),
+        (
+            "predictions",
+            f"{n.compared:,} compared, {n.exact:,} came true ({percent(n.exact, n.compared)})" if n.compared else "none",
+        ),
         ("mismatches", f"{n.mismatches:,}"),
         ("versions", f"{n.versions:,} accepted"),
         ("refusals", f"{n.refusals:,}" + _listed({k: v for k, v in n.proposals.items() if k != "admissible"})),
-        ("agent turns", f"{count(n.mind_calls, 'mind call')}{_listed(n.calls)}" + (f", {n.failed_calls} failed" if n.failed_calls else "")),
+        (
+            "agent turns",
+            f"{count(n.mind_calls, 'mind call')}{_listed(n.calls)}" + (f", {n.failed_calls} failed" if n.failed_calls else ""),
+        ),
         *([("costs", ", ".join(f"{value:,.6g} {one_line(name)}" for name, value in n.costs.items()))] if n.costs else []),
         ("description", _description(n)),
         (
@@ -82,7 +89,7 @@ def _levels(n: RunNumbers) -> Iterator[Text]:
         yield Text.assemble(f"{one.level + 1:<7}{one.actions:>9,}{baseline:>10}{one.resets:>8,}{one.deaths:>8,}  ", done)
 
 
-def runs(rows: Iterable[tuple[str, RunNumbers | str]]) -> Iterator[Text]:
+def runs(rows: Iterable[tuple[str, Brief | str]]) -> Iterator[Text]:
     """One line a run: its name, how it ended, what it was. A string in place of numbers says why it cannot be read."""
     found = list(rows)
     width = max((len(name) for name, _ in found), default=0)
@@ -108,7 +115,13 @@ def history(ledger: Ledger, *, member: int | None = None, full: bool = False) ->
             continue
         told_any = True
         whose = f", member {told.member}" if len(state.members) > 1 else ""
-        verdict = f"accepted as version {told.version}" if told.version else "accepted" if told.accepted else f"refused ({told.verdict.outcome})"
+        verdict = (
+            f"accepted as version {told.version}"
+            if told.version
+            else "accepted"
+            if told.accepted
+            else f"refused ({told.verdict.outcome})"
+        )
         yield Text.assemble(
             (f"proposal {told.number}", "bold"),
             f"{whose}: {told.decision}, asked because of {told.why}, after {count(told.at, 'action')}: ",
@@ -143,6 +156,20 @@ def verified(member: int, verdict: Verdict | None, steps: int) -> Text:
         return Text(f"member {member}: nothing admissible stood at the end, so there is nothing to verify")
     if verdict.admissible:
         return Text.assemble(
-            f"member {member}: ", ("verified", COLOURS["good"]), f", replays all {count(steps, 'step')} exactly in {seconds(verdict.seconds)}"
+            f"member {member}: ",
+            ("verified", COLOURS["good"]),
+            f", replays all {count(steps, 'step')} exactly in {seconds(verdict.seconds)}",
         )
-    return Text.assemble(f"member {member}: ", (f"not verified ({verdict.outcome})", COLOURS["bad"]), f". {one_line(verdict.reason)}")
+    return Text.assemble(
+        f"member {member}: ", (f"not verified ({verdict.outcome})", COLOURS["bad"]), f". {one_line(verdict.reason)}"
+    )
+
+
+def checked(found: Checked) -> Iterator[Text]:
+    """Everything that `verify` says."""
+    if found.broken is not None:
+        yield Text.assemble("ledger: ", ("altered", COLOURS["bad"]), f". {one_line(found.broken)}")
+        return
+    yield Text.assemble("ledger: ", ("the chain holds", COLOURS["good"]), f", head {found.head}")
+    for member, verdict in enumerate(found.verdicts):
+        yield verified(member, verdict, found.steps)

@@ -1,0 +1,340 @@
+"""The command line, thin: read arguments, call what does the work, end every failure in one sentence and its exit code.
+
+Exit codes: 0 won (or done), 1 ended without winning or paused, 2 wrong use, 3 the world or the host failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from lawbook import __version__
+from lawbook.errors import LawbookError, UsageError
+
+# Imports that cost time stand where they are needed: `lawbook --version` is to answer at once.
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from lawbook.memory.ledger import Ledger
+    from lawbook.runfolder import RunFolder
+
+PAUSED, USAGE, REPORT_IT = 1, 2, 70
+"""Exit codes besides those of the errors: paused, wrong use, and a bug of ours (EX_SOFTWARE of sysexits.h)."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code. Never raises, SystemExit aside (`--help`, `--version`)."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # texts by others may hold what the terminal cannot write
+    try:
+        chosen = _parser().parse_args(arguments)
+        code = chosen.command(chosen)
+        sys.stdout.flush()
+        return int(code)
+    except LawbookError as error:
+        return _fail(str(error), error.exit_code)
+    except BrokenPipeError:
+        # `| head` has seen enough. What is still buffered goes nowhere, or Python would complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return _fail("interrupted.", PAUSED)
+    except Exception as error:
+        if os.environ.get("LAWBOOK_DEBUG"):
+            raise
+        kind = type(error).__name__
+        return _fail(f"this is a bug in Lawbook ({kind}: {error}); please report it, with what LAWBOOK_DEBUG=1 shows.", REPORT_IT)
+
+
+def _fail(sentence: str, code: int) -> int:
+    from lawbook.view.words import one_line
+
+    print(f"lawbook: {one_line(sentence)}", file=sys.stderr)
+    return code
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with one sentence instead of a usage block."""
+
+    def error(self, message: str) -> NoReturn:
+        command = self.prog.removeprefix("lawbook").strip()
+        raise UsageError(f"{message.rstrip('.')}; `lawbook {command + ' ' if command else ''}--help` tells what there is.")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="lawbook", description=__import__("lawbook").__doc__, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"lawbook {__version__}")
+    parser.set_defaults(command=lambda _: _help(parser))
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+
+    def command(name: str, does: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
+        made.set_defaults(command=does)
+        return made
+
+    def on_run(name: str, does: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
+        made = command(name, does, about)
+        made.add_argument("run", metavar="RUN", help="a run's folder, its name below --out, or `last`")
+        _out(made)
+        return made
+
+    _play_options(command("play", _play, "play a world, or go on with a run (--resume)"))
+    command("worlds", _worlds, "list the worlds there are")
+    command("minds", _minds, "list the minds there are")
+    _out(command("runs", _runs, "list runs, the newest first"))
+    shown = on_run("show", _show, "the numbers of a run")
+    shown.add_argument("--json", action="store_true", help="as one JSON object")
+    on_run("verify", _verify, "replay a run's final hypotheses on its record, from the ledger alone")
+    history = on_run("history", _history, "every proposal of a run: why, its diff, accepted or refused")
+    history.add_argument("--member", type=int, metavar="N", help="only this member, from 0")
+    history.add_argument("--full", action="store_true", help="whole texts instead of diffs")
+    book = on_run("rulebook", _rulebook, "print the rulebook as it stands")
+    book.add_argument("--member", type=int, default=0, metavar="N", help="of this member, from 0")
+    program = on_run("program", _program, "print the program as it stands")
+    program.add_argument("--member", type=int, default=0, metavar="N", help="of this member, from 0")
+    report = on_run("report", _report, "write the report of a run, one HTML file")
+    report.add_argument("-o", metavar="FILE", dest="file", type=Path, help="where to (default: report.html in the run)")
+    picture = on_run("picture", _picture, "draw a run as one SVG")
+    picture.add_argument("-o", metavar="FILE", dest="file", type=Path, required=True, help="where to")
+    return parser
+
+
+def _out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="the folder that holds runs (default: runs)")
+
+
+def _play_options(play: argparse.ArgumentParser) -> None:
+    play.add_argument("world", metavar="WORLD", nargs="?", help="such as demo:maze?seed=3; `lawbook worlds` lists them")
+    play.add_argument("--resume", metavar="RUN", help="go on with a run: its folder, its name below --out, or `last`")
+    play.add_argument("--mind", help="who proposes; `lawbook minds` lists them (default: induce)")
+    play.add_argument("--protocol", help="what must hold before an action: memento3, no-rulebook, vanilla (default: memento3)")
+    play.add_argument("--population", type=int, metavar="N", help="hypotheses over one record (default: 1)")
+    play.add_argument("--budget", type=int, metavar="B", help="actions in all, resets included (default: 500)")
+    play.add_argument("--seed", type=int, metavar="S", help="of every draw (default: 0)")
+    play.add_argument("--nodes", type=int, metavar="N", help="most states one search expands (default: 200000)")
+    play.add_argument(
+        "--weak-sandbox", action="store_true", default=None, help="run although programs cannot be kept from files or network"
+    )
+    _out(play)
+    play.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
+    play.add_argument("--quiet", action="store_true", help="print nothing but failures")
+    play.add_argument("--plain", action="store_true", help="one line an event instead of the live display")
+    play.add_argument("--fast", action="store_true", help="no pauses for the eye in the live display")
+    play.add_argument("--no-board", action="store_true", help="the live display without the board")
+
+
+def _help(parser: argparse.ArgumentParser) -> int:
+    parser.print_help()
+    return USAGE
+
+
+# -- play ------------------------------------------------------------------------------------------------------------------------
+
+
+def _play(given: argparse.Namespace) -> int:
+    from lawbook.view import playing
+
+    asked = {name: getattr(given, name) for name in ("mind", "protocol", "population", "budget", "seed", "nodes", "weak_sandbox")}
+    asked = {name: value for name, value in asked.items() if value is not None}
+    show = playing.Show(json=given.json, quiet=given.quiet, plain=given.plain, fast=given.fast, board=not given.no_board)
+    if given.resume is None:
+        if given.world is None:
+            raise UsageError("play needs a WORLD, such as demo:maze; `lawbook worlds` lists what there is.")
+        return playing.new(given.world, asked, given.out, show)
+    if given.world is not None or asked:
+        extra = given.world or "--" + next(iter(asked)).replace("_", "-")
+        raise UsageError(f"--resume goes on with what the run was asked for; leave out {extra}.")
+    return playing.resume(_folder(given.resume, given.out), show)
+
+
+# -- what there is ---------------------------------------------------------------------------------------------------------------
+
+
+def _worlds(given: argparse.Namespace) -> int:
+    from lawbook import plugins
+    from lawbook.worlds.address import GROUP, world_source
+
+    _list(((kind, f"{kind}:") for kind in plugins.offered(GROUP)), world_source)
+    return 0
+
+
+def _minds(given: argparse.Namespace) -> int:
+    from lawbook.minds.sources import mind_names, mind_source
+
+    _list(((name, "") for name in mind_names()), mind_source)
+    return 0
+
+
+def _list(kinds: Iterable[tuple[str, str]], load: Callable[[str], object]) -> None:
+    """Every kind with its summary and names. One that cannot be had is listed with the sentence that says why."""
+    from rich.text import Text
+
+    lines: list[Text] = []
+    for kind, prefix in kinds:
+        try:
+            source = load(kind)
+            names, summary = [(str(n), str(a)) for n, a in source.names()], str(source.summary)  # type: ignore[attr-defined]
+        except UsageError as error:
+            names, summary = [], str(error)
+        except Exception as error:  # somebody else's source: one that is broken does not hide the others
+            names, summary = [], f"could not be listed ({type(error).__name__}: {error})"
+        lines.append(Text.assemble((f"{kind}: " if prefix else f"{kind}  ", "bold"), summary))
+        lines += [Text.assemble(f"  {prefix}{name}  ", (about, "dim")) for name, about in names if name != kind]
+    _print(lines)
+
+
+# -- runs ------------------------------------------------------------------------------------------------------------------------
+
+
+def _runs(given: argparse.Namespace) -> int:
+    from lawbook.runfolder import runs_in
+    from lawbook.view import tell
+    from lawbook.view.numbers import brief
+
+    rows = []
+    for folder in runs_in(given.out):
+        try:
+            with _ledger(folder) as ledger:
+                rows.append((folder.path.name, brief(ledger)))
+        except LawbookError as error:
+            rows.append((folder.path.name, str(error)))
+    if not rows:
+        raise UsageError(f"There are no runs in {given.out}; `lawbook play` makes one, and --out names another folder.")
+    _print(tell.runs(rows))
+    return 0
+
+
+def _show(given: argparse.Namespace) -> int:
+    from lawbook.view import tell
+    from lawbook.view.numbers import numbers
+
+    folder = _folder(given.run, given.out)
+    with _ledger(folder) as ledger:
+        found = numbers(ledger)
+    if given.json:
+        import json
+
+        print(json.dumps(found.json() | {"run": str(folder.path)}))
+    else:
+        _print(tell.show(found, folder.path))
+    return 0
+
+
+def _verify(given: argparse.Namespace) -> int:
+    from lawbook.view import tell
+    from lawbook.view.checking import check
+
+    folder = _folder(given.run, given.out)
+    config = folder.config()
+    with _ledger(folder) as ledger:
+        checked = check(ledger, weak=config.weak_sandbox, memory_mb=config.memory_mb)
+    _print(tell.checked(checked))
+    return 0 if checked.holds else 1
+
+
+def _history(given: argparse.Namespace) -> int:
+    from lawbook.view import tell
+
+    with _ledger(_folder(given.run, given.out)) as ledger:
+        _print(tell.history(ledger, member=given.member, full=given.full))
+    return 0
+
+
+def _rulebook(given: argparse.Namespace) -> int:
+    from lawbook.hypothesis import RULEBOOK
+
+    return _text(given, lambda files: [files[RULEBOOK]])
+
+
+def _program(given: argparse.Namespace) -> int:
+    from lawbook.hypothesis import RULEBOOK
+
+    def sources(files: dict[str, str]) -> list[str]:
+        names = [name for name in files if name != RULEBOOK]
+        return [files[names[0]]] if len(names) == 1 else [f"# {name}\n\n{files[name]}" for name in names]
+
+    return _text(given, sources)
+
+
+def _text(given: argparse.Namespace, pick: Callable[[dict[str, str]], list[str]]) -> int:
+    """Print texts of one member's hypothesis: as they are into a pipe, cleaned where a terminal would obey them."""
+    from lawbook.launch import fold
+    from lawbook.view.rules import texts
+    from lawbook.view.words import clean
+
+    with _ledger(_folder(given.run, given.out)) as ledger:
+        members = fold(ledger).members
+    if not 0 <= given.member < len(members):
+        raise UsageError(f"There is no member {given.member}; this run has {len(members)}, counted from 0.")
+    hypothesis = members[given.member].hypothesis
+    if hypothesis is None:
+        raise UsageError(
+            f"Member {given.member} of this run never had a hypothesis that was accepted; `lawbook history` shows what it tried."
+        )
+    for text in pick(texts(hypothesis)):
+        print(clean(text) if sys.stdout.isatty() else text, end="" if text.endswith("\n") else "\n")
+    return 0
+
+
+def _report(given: argparse.Namespace) -> int:
+    from lawbook.view import report
+
+    folder = _folder(given.run, given.out)
+    target = given.file or folder.report
+    with _ledger(folder) as ledger:
+        _write(target, report.render(ledger))
+    print(target)
+    return 0
+
+
+def _picture(given: argparse.Namespace) -> int:
+    from lawbook.view import picture
+
+    with _ledger(_folder(given.run, given.out)) as ledger:
+        _write(given.file, picture.draw(ledger))
+    print(given.file)
+    return 0
+
+
+# -- inside ----------------------------------------------------------------------------------------------------------------------
+
+
+def _folder(run: str, out: Path) -> RunFolder:
+    """The run that was meant: a path, a name below `out`, or `last`."""
+    from lawbook.runfolder import RunFolder, runs_in
+
+    if run == "last":
+        folder = next(runs_in(out), None)
+        if folder is None:
+            raise UsageError(f"There are no runs in {out}; `lawbook play` makes one, and --out names another folder.")
+        return folder
+    for path in (Path(run), out / run):
+        if path.exists():
+            return RunFolder.open(path)
+    raise UsageError(f"There is no run {run!r}, here or in {out}; `lawbook runs` lists those there are.")
+
+
+def _ledger(folder: RunFolder) -> Ledger:
+    from lawbook.memory.ledger import Ledger
+
+    return Ledger.open(folder.ledger, readonly=True)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written ({error.strerror}); choose another place with -o.") from error
+
+
+def _print(lines: Iterable[Text]) -> None:
+    from lawbook.view.terminal import Terminal
+
+    console = Terminal(file=sys.stdout, highlight=False)
+    for line in lines:
+        console.print(line, soft_wrap=True)

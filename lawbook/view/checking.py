@@ -1,0 +1,57 @@
+"""`verify`: a run's final hypotheses against its record, from the ledger alone, with no world and no mind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lawbook import gate
+from lawbook.answers import Fault, Outcome, Verdict
+from lawbook.host.host import Host
+from lawbook.launch import fold
+from lawbook.memory.ledger import Ledger
+from lawbook.verify import verify
+
+
+@dataclass(frozen=True)
+class Checked:
+    """broken: why the chain of the ledger does not hold, None when it does. verdicts: one for each member, None where nothing
+    admissible stood at the end. needed: the protocol asks for a hypothesis. steps: on record. head: the ledger's last hash."""
+
+    broken: str | None
+    verdicts: tuple[Verdict | None, ...]
+    needed: bool
+    steps: int
+    head: str
+
+    @property
+    def holds(self) -> bool:
+        """The chain holds, everything that stands verifies, and where hypotheses are needed something stands."""
+        found = [verdict for verdict in self.verdicts if verdict is not None]
+        return self.broken is None and all(v.admissible for v in found) and (bool(found) or not self.needed)
+
+
+def check(ledger: Ledger, *, weak: bool = False, memory_mb: int = 512) -> Checked:
+    """Check the chain, fold the ledger, replay each final admissible program in a fresh host. Raises UsageError and HostError."""
+    broken = ledger.check()
+    if broken is not None:
+        return Checked(broken, (), True, 0, ledger.head)
+    opening = next(ledger.events())
+    rules = gate.protocol(opening.body["run"]["protocol"])
+    state = fold(ledger)
+    verdicts: list[Verdict | None] = []
+    standing = [m.hypothesis if m.admissible else None for m in state.members]
+    if any(standing):
+        with Host(weak=weak, memory_mb=memory_mb) as host:
+            for hypothesis in standing:
+                program = host.load(hypothesis.files) if hypothesis else None
+                match program:
+                    case None:
+                        verdicts.append(None)
+                    case Fault():
+                        verdicts.append(Verdict(Outcome.FAULT, program.reason, fault=program))
+                    case _:
+                        verdicts.append(verify(program, state.record, compares=rules.compares))
+    else:
+        verdicts = [None] * len(standing)
+    steps = sum(len(trajectory) for trajectory in state.record)
+    return Checked(None, tuple(verdicts), rules.needs_hypothesis, steps, ledger.head)

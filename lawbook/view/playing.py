@@ -1,0 +1,145 @@
+"""`play`: one run with whatever shows it, from the first line to the report; what a person is told when it pauses or fails."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from lawbook import launch, run
+from lawbook.errors import LawbookError, MindError
+from lawbook.memory.ledger import Ledger
+from lawbook.minds.sources import make_mind
+from lawbook.runfolder import RunConfig, RunFolder
+from lawbook.session import Session
+from lawbook.state import Ending
+from lawbook.view import report, tell
+from lawbook.view.live import Lines, Picture, Silent
+from lawbook.view.numbers import numbers
+from lawbook.view.terminal import Terminal
+from lawbook.view.words import one_line
+
+CODES = {Ending.WON: 0, Ending.NONDETERMINISTIC: 3, Ending.IN_DOUBT: 3}
+"""Exit code of every ending; 1 of the others."""
+
+
+@dataclass(frozen=True)
+class Show:
+    """How much is shown, and how. json: one object on stdout at the end and nothing else there."""
+
+    json: bool = False
+    quiet: bool = False
+    plain: bool = False
+    fast: bool = False
+    board: bool = True
+
+    def stage(self) -> tuple[Console, Silent]:
+        """Where words for people go, and what shows the run."""
+        console = Terminal(file=sys.stderr if self.json else sys.stdout, highlight=False, quiet=self.quiet)
+        if self.quiet or self.json:
+            return console, Silent()
+        if self.plain or not console.is_terminal or console.color_system is None:
+            return console, Lines(console)
+        return console, Picture(console, board=self.board, pauses=not self.fast)
+
+
+def new(world: str, asked: Mapping[str, Any], out: Path, show: Show) -> int:
+    """Play a new run; `asked` are fields of RunConfig that were given. Returns the exit code. Raises LawbookError before it begins."""
+    console, stage = show.stage()
+    mind = make_mind(asked.get("mind", RunConfig.mind))
+    if "protocol" not in asked and not mind.proposes:
+        asked = {**asked, "protocol": "vanilla"}
+        _say(console, f"The mind {mind.name} proposes no hypotheses, so this is played under the protocol vanilla.")
+    with graceful():
+        return _play(launch.new_run(RunConfig(world, **asked), out, mind=mind), None, console, stage, show)
+
+
+def resume(folder: RunFolder, show: Show) -> int:
+    """Go on with a run. Returns the exit code. Raises LawbookError when it cannot be."""
+    console, stage = show.stage()
+    with graceful():
+        return _play(launch.resumed_run(folder), folder, console, stage, show)
+
+
+def _play(opened: AbstractContextManager[Any], folder: RunFolder | None, console: Console, stage: Silent, show: Show) -> int:
+    code, paused = 1, ""
+    try:
+        with opened as found:
+            session: Session = found if folder else found[1]
+            folder = folder or found[0]
+            _say(console, f"run     {folder.path}", "dim")
+            with stage:
+                stage.watch(session)
+                ending = run.play(session)
+            code = CODES.get(ending, 1)
+    except KeyboardInterrupt:
+        if folder is None:
+            raise
+        paused = "paused"
+    except MindError as error:
+        if folder is None:
+            raise
+        paused = str(error)
+    except LawbookError as error:
+        if folder is None:
+            raise
+        code, paused = error.exit_code, str(error)
+    _close(folder, console, show, paused)
+    return code
+
+
+def _close(folder: RunFolder, console: Console, show: Show, paused: str) -> None:
+    """What is told at the end: how it went, where it lies, how to go on."""
+    with Ledger.open(folder.ledger, readonly=True) as ledger:
+        told = numbers(ledger)
+        written = _report(folder, ledger)
+    if paused:
+        how = f"go on with: lawbook play --resume {folder.path}" if told.outcome is None else "the run has ended"
+        print(f"{'' if paused == 'paused' else 'lawbook: '}{one_line(paused)}; {how}", file=sys.stderr)
+    if show.json:
+        print(json.dumps(told.json() | {"outcome": told.outcome or "paused", "run": str(folder.path)}))
+        return
+    console.print(tell.ending(told), soft_wrap=True)
+    _say(console, f"run     {folder.path}", "dim")
+    if written:
+        _say(console, f"report  {folder.report}", "dim")
+    _say(console, f"head    {told.head}", "dim")
+
+
+def _report(folder: RunFolder, ledger: Ledger) -> bool:
+    try:
+        folder.report.write_text(report.render(ledger), encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        print(f"lawbook: the report could not be written ({error.strerror}); the run itself is complete.", file=sys.stderr)
+        return False
+    return True
+
+
+def _say(console: Console, line: str, style: str = "") -> None:
+    console.print(Text(line, style=style), soft_wrap=True)
+
+
+@contextmanager
+def graceful() -> Iterator[None]:
+    """SIGTERM is a Ctrl-C, and a second one does not disturb the leaving. An action in flight is waited for by the session."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for name in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(name, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {name: signal.signal(name, interrupt) for name in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)

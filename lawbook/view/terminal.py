@@ -1,0 +1,17 @@
+"""Where words for people go: a rich console that falls silent, and no more, when nobody reads on (`| head`)."""
+
+from __future__ import annotations
+
+import os
+
+from rich.console import Console
+
+
+class Terminal(Console):
+    """As rich's own, which would end the process, and with it a run that somebody is playing."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())  # what is still buffered goes nowhere, or Python would complain at exit
+        os.close(nowhere)

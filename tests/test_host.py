@@ -1,0 +1,540 @@
+"""The host serves: replays, live steps, goals and searches, each against the plain definition of what it must be."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hostile import program
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lawbook.answers import Fault, Limits, NoPlan, Prediction, Start
+from lawbook.errors import HostError
+from lawbook.host.handle import Found, Worker
+from lawbook.host.host import Host, Program
+from lawbook.hypothesis import ENGINE
+from lawbook.record import Action, Status
+
+REFERENCE = Path(__file__).parent.parent / "bench" / "programs" / "walled_grid" / ENGINE
+START = Start(np.zeros((4, 4), dtype=np.uint8), 2, (1, 2))
+R, C, O = Status.RUNNING, Status.COMPLETED, Status.OVER  # noqa: E741
+PLENTY = Limits(nodes=100_000, depth=1000, seconds=30.0)
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Host]:
+    with Host(step_seconds=2.0, clicks=(6,)) as host:
+        yield host
+
+
+def loaded(host: Host, files: dict[str, str] | str) -> Program:
+    answer = host.load(files if isinstance(files, dict) else {ENGINE: files})
+    assert isinstance(answer, Program), answer
+    return answer
+
+
+def worker(host: Host, files: dict[str, str] | str, *, twin: bool = False) -> Worker:
+    answer = loaded(host, files).worker(twin=twin)
+    assert isinstance(answer, Worker), answer
+    return answer
+
+
+def counter(**places: str) -> dict[str, str]:
+    return program(**places)
+
+
+# -- loading ---------------------------------------------------------------------------------------
+
+
+def test_files_import_each_other(host: Host) -> None:
+    files = {
+        ENGINE: "from rules import *\nfrom rules import step",
+        "rules.py": "import shapes\n" + program()[ENGINE],
+        "shapes.py": "",
+    }
+    with worker(host, files) as it:
+        assert it.replay(START, [Action(1)]).frames[:, 0, 0].tolist() == [0, 1]
+
+
+def test_a_dataclass_is_a_state(host: Host) -> None:
+    source = """
+from dataclasses import dataclass, replace
+@dataclass(frozen=True)
+class State:
+    at: int
+def initial_state(observation): return State(observation["level"])
+def step(state, action): return replace(state, at=state.at + action.id)
+def render(state): return [[state.at] * 4] * 4
+def is_goal(state): return state.at > 4
+"""
+    with worker(host, source) as it:
+        replay = it.replay(START, [Action(1), Action(2)])
+        assert replay.frames[:, 0, 0].tolist() == [2, 3, 5]
+        assert replay.statuses == (R, R, C)
+
+
+def test_a_program_is_given_what_the_contract_says(host: Host) -> None:
+    source = (
+        program()[ENGINE]
+        + """
+def initial_state(observation):
+    assert sorted(observation) == ["available_actions", "frame", "level"]
+    assert observation["available_actions"] == (1, 2) and observation["level"] == 2
+    frame = observation["frame"]
+    assert frame.shape == (4, 4) and frame.dtype.name == "uint8" and not frame.flags.writeable
+    return 0
+def step(state, action):
+    assert (action.id, action.x, action.y) in [(6, 3, 1), (1, None, None)]
+    return state
+"""
+    )
+    with worker(host, source) as it:
+        assert it.replay(START, [Action(6, 3, 1), Action(1)]).fault is None
+
+
+# -- replay ----------------------------------------------------------------------------------------
+
+
+def reference_module() -> ModuleType:
+    module = ModuleType("walled_grid")
+    exec(compile(REFERENCE.read_text(), "walled_grid", "exec"), module.__dict__)  # noqa: S102 - our own
+    return module
+
+
+def test_replay_is_the_bare_loop_piece_by_piece(host: Host) -> None:
+    """Over more steps than the shared ring holds at once."""
+    sys.path.insert(0, str(REFERENCE.parents[2]))
+    import reference
+
+    engine = reference_module()
+    start = Start(reference.frame(), 0, reference.AVAILABLE)
+    actions = [Action(*row) for row in reference.walk(1000)]
+    state = engine.initial_state({"frame": start.frame})
+    expected = [engine.render(state)]
+    for action in actions:
+        state = engine.step(state, action)
+        expected.append(engine.render(state))
+    pieces: list[tuple[int, int]] = []
+
+    def check(at: int, frames: np.ndarray, statuses: Sequence[Status]) -> bool:
+        assert len(frames) == len(statuses)
+        assert np.array_equal(frames, expected[at : at + len(frames)])
+        pieces.append((at, at + len(frames)))
+        return True
+
+    with worker(host, reference.files()) as it:
+        replay = it.replay(start, actions, check)
+    assert replay.fault is None and not replay.stopped
+    assert np.array_equal(replay.frames, np.stack(expected))
+    assert replay.statuses == (R,) * 1001
+    assert pieces[0][0] == 0 and pieces[-1][1] == 1001 and len(pieces) > 3
+    assert all(one[1] == other[0] for one, other in pairwise(pieces))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (210, 160), (700, 900)])
+def test_frames_of_any_shape(host: Host, shape: tuple[int, int]) -> None:
+    source = (
+        f"import numpy as np\n{program(render=f'frame = np.full({shape}, state % 251, dtype=np.uint8); frame[-1, -1] = 7')[ENGINE]}"
+    )
+    steps = 3200 if shape[0] < 10 else 20
+    with worker(host, source) as it:
+        replay = it.replay(Start(np.zeros(shape, dtype=np.uint8), 0, (1,)), [Action(1)] * steps)
+    assert replay.frames.shape == (steps + 1, *shape)
+    assert (replay.frames[:, -1, -1] == 7).all()
+    if shape != (1, 1):
+        assert np.array_equal(replay.frames[:, 0, 0], np.arange(steps + 1) % 251)
+
+
+def test_frames_too_large_to_show_are_a_host_error(host: Host) -> None:
+    with worker(host, counter()) as it, pytest.raises(HostError, match="larger"):
+        it.replay(Start(np.zeros((4096, 4096), dtype=np.uint8), 0, (1,)), [])
+
+
+@pytest.mark.parametrize(
+    "render", ["frame = tuple(map(tuple, frame))", "import numpy; frame = numpy.array(frame)", "frame = frame"]
+)
+def test_any_whole_numbers_are_a_frame(host: Host, render: str) -> None:
+    with worker(host, counter(render=render)) as it:
+        assert it.replay(START, [Action(1)]).frames.dtype == np.uint8
+
+
+def test_replay_starts_anew_and_leaves_the_old_frames_alone(host: Host) -> None:
+    with worker(host, counter()) as it:
+        one = it.replay(START, [Action(1)] * 3)
+        other = it.replay(START, [Action(1)])
+    assert one.frames[:, 0, 0].tolist() == [0, 1, 2, 3]
+    assert other.frames[:, 0, 0].tolist() == [0, 1]
+
+
+def test_stopping_early_costs_no_more_and_the_worker_serves_on(host: Host) -> None:
+    seen = []
+
+    def check(at: int, frames: np.ndarray, statuses: Sequence[Status]) -> bool:
+        seen.append(at)
+        return len(seen) < 2
+
+    with worker(host, counter(render="frame = [[state % 256] * 4] * 4")) as it:
+        replay = it.replay(START, [Action(1)] * 100_000, check)
+        assert replay.stopped and replay.fault is None and len(seen) == 2
+        assert len(replay.frames) == len(replay.statuses) < 10_000
+        with pytest.raises(RuntimeError, match="stands nowhere"):
+            it.step(Action(1))
+        again = it.replay(START, [Action(1)] * 2)
+        assert again.fault is None and again.frames[:, 0, 0].tolist() == [0, 1, 2]
+        assert isinstance(it.step(Action(1)), Prediction)
+
+
+def test_a_slow_replay_is_checked_before_it_ends(host: Host) -> None:
+    with worker(host, counter(top="import time", step="time.sleep(0.02)")) as it:
+        replay = it.replay(START, [Action(1)] * 200, lambda at, frames, statuses: at == 0)
+        assert replay.stopped and len(replay.frames) < 50
+
+
+def test_a_check_that_fails_leaves_a_worker_that_can_be_closed(host: Host) -> None:
+    def check(at: int, frames: np.ndarray, statuses: Sequence[Status]) -> bool:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), worker(host, counter(render="frame = [[0] * 4] * 4")) as it:
+        it.replay(START, [Action(1)] * 10_000, check)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["1 / 0", "os._exit(7)", "while True: pass", "import ctypes; ctypes.string_at(1)"],
+    ids=["raise", "exit", "loop", "crash"],
+)
+def test_a_fault_names_its_step_and_keeps_what_came_before(host: Host, code: str) -> None:
+    checked: list[int] = []
+
+    def check(at: int, frames: np.ndarray, statuses: Sequence[Status]) -> bool:
+        checked.extend(frames[:, 0, 0].tolist())
+        return True
+
+    with worker(host, counter(step=f"if state == 16: {code}")) as it:
+        replay = it.replay(START, [Action(1)] * 30, check)
+        assert replay.fault is not None and replay.fault.step == 17
+        assert replay.frames[:, 0, 0].tolist() == checked == list(range(17))
+        assert len(replay.statuses) == 17
+        if code == "1 / 0":
+            assert it.replay(START, [Action(1)]).fault is None
+        else:
+            assert it.replay(START, [Action(1)]).fault == replay.fault
+
+
+def test_goal_goes_before_game_over(host: Host) -> None:
+    source = counter(goal="state == 2")[ENGINE] + "def is_over(state): return state >= 2\n"
+    with worker(host, source) as it:
+        assert it.replay(START, [Action(1)] * 3).statuses == (R, R, C, O)
+
+
+# -- live ------------------------------------------------------------------------------------------
+
+
+def test_live_steps_go_on_from_where_the_replay_ended(host: Host) -> None:
+    with worker(host, counter(goal="state >= 4")) as it:
+        with pytest.raises(RuntimeError, match="replay"):
+            it.step(Action(1))
+        it.replay(START, [Action(1)] * 2)
+        assert it.holds() is False
+        one, two = it.step(Action(1)), it.step(Action(2))
+        assert isinstance(one, Prediction) and isinstance(two, Prediction)
+        assert (one.frame[0, 0], one.status, two.frame[0, 0], two.status) == (3, R, 4, C)
+        assert not one.frame.flags.writeable
+        assert it.holds() is True
+        with pytest.raises(RuntimeError, match="never searched"):
+            it.search(PLENTY)
+        it.replay(START, [])
+        assert isinstance(it.search(PLENTY), Found)
+
+
+def test_a_live_step_that_fails_is_a_fault_and_the_worker_stands_nowhere(host: Host) -> None:
+    with worker(host, counter(step="if state == 1: raise ValueError('no')")) as it:
+        it.replay(START, [Action(1)])
+        fault = it.step(Action(1))
+        assert isinstance(fault, Fault) and fault.kind == "exception" and "ValueError: no" in fault.reason
+        with pytest.raises(RuntimeError):
+            it.step(Action(1))
+
+
+def test_a_live_step_that_stalls_ends(host: Host) -> None:
+    with worker(host, counter(step="while state: pass")) as it:
+        it.replay(START, [Action(1)])
+        fault = it.step(Action(1))
+        assert isinstance(fault, Fault) and fault.kind == "time"
+        assert it.step is not None and it.replay(START, []).fault == fault
+
+
+def test_a_subgoal_sees_the_programs_names(host: Host) -> None:
+    with worker(host, counter(top="LIMIT = 2")) as it:
+        it.replay(START, [Action(1)] * 3)
+        assert it.holds("def subgoal(state):\n    return state > LIMIT") is True
+        assert it.holds("def subgoal(state):\n    return state < LIMIT") is False
+        for source, kind in [
+            ("def other(state): pass", "load"),
+            ("def subgoal(:", "exception"),
+            ("def subgoal(s): s.x", "exception"),
+        ]:
+            fault = it.holds(source)
+            assert isinstance(fault, Fault) and fault.kind == kind
+        fault = it.holds("def subgoal(state): pass")
+        assert isinstance(fault, Fault) and "subgoal returned None" in fault.reason
+        found = it.search(PLENTY, "def subgoal(state): return state == 7")
+        assert isinstance(found, Found) and len(found.actions) == 4
+
+
+# -- two interpreters ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("render", "same", "twin_same"),
+    [
+        ("frame = [[v] * 4 for v in list({'north', 'south', 'east', 'west', 'up', 'down'} and map(len, ORDER))[:4]]", True, False),
+        ("frame = [[hash('a') % 251] * 4] * 4", True, False),
+        ("frame = [[x] * 4 for x in time.perf_counter_ns().to_bytes(8, 'little')[:4]]", False, False),
+        ("frame = [[x] * 4 for x in os.urandom(4)]", False, False),
+        ("frame = [[state] * 4] * 4", True, True),
+    ],
+    ids=["set order", "hash", "time", "chance", "repeatable"],
+)
+def test_nondeterminism_shows(host: Host, render: str, same: bool, twin_same: bool) -> None:
+    words = "{'a' * n for n in range(1, 60)}"
+    one = loaded(host, counter(top=f"import time\nORDER = list({words})", render=render))
+    shown = []
+    for twin in (False, False, True):
+        it = one.worker(twin=twin)
+        assert isinstance(it, Worker)
+        with it:
+            shown.append(it.replay(START, [Action(1)]).frames)
+    assert np.array_equal(shown[0], shown[1]) is same
+    assert np.array_equal(shown[0], shown[2]) is twin_same
+
+
+# -- search ----------------------------------------------------------------------------------------
+
+Graph = dict[int, list[int]]
+
+
+def graph_program(graph: Graph, goals: set[int], over: set[int] = frozenset(), extra: str = "") -> str:  # type: ignore[assignment]
+    return f"""
+GRAPH, GOALS, OVER = {graph!r}, {set(goals) or "set()"}, {set(over) or "set()"}
+def initial_state(observation): return 0
+def step(state, action): return GRAPH[state][action.id - 1]
+def render(state): return [[state] * 4] * 4
+def is_goal(state): return state in GOALS
+def is_over(state): return state in OVER
+{extra}
+"""
+
+
+def distance(graph: Graph, goals: set[int], over: set[int]) -> tuple[int | None, int]:
+    """Length of a shortest way from 0 to a goal that passes no lost state, and how many states can be expanded at all."""
+    far, queue, best = {0: 0}, deque([0]), None
+    while queue:
+        node = queue.popleft()
+        if node in goals:
+            best = far[node] if best is None else best
+            continue
+        if node in over:
+            continue
+        for other in graph[node]:
+            if other not in far:
+                far[other] = far[node] + 1
+                queue.append(other)
+    return best, sum(node not in over and node not in goals for node in far)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[Graph, set[int], set[int]]:
+    size, degree = draw(st.integers(1, 12)), draw(st.integers(1, 3))
+    nodes = st.integers(0, size - 1)
+    graph = {node: draw(st.lists(nodes, min_size=degree, max_size=degree)) for node in range(size)}
+    return graph, draw(st.sets(nodes, max_size=2)), draw(st.sets(nodes, max_size=3))
+
+
+def searched(host: Host, source: str, limits: Limits, available: tuple[int, ...], goal: str | None = None) -> Any:
+    with worker(host, source) as it:
+        it.replay(Start(START.frame, 0, available), [])
+        return it.search(limits, goal)
+
+
+@given(graphs(), st.sampled_from(["", "def heuristic(state): return 0"]))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_search_is_shortest_on_any_graph(host: Host, case: tuple[Graph, set[int], set[int]], extra: str) -> None:
+    graph, goals, over = case
+    best, reach = distance(graph, goals, over)
+    available = tuple(range(1, len(graph[0]) + 1))
+    answer = searched(host, graph_program(graph, goals, over, extra), PLENTY, available)
+    if best is None:
+        assert isinstance(answer, NoPlan) and answer.cut is None and answer.nodes == reach
+        assert answer.exhausted
+        return
+    assert isinstance(answer, Found) and len(answer.actions) == best
+    assert answer.certified is (not extra or best == 0)
+    node = 0
+    for action in answer.actions:
+        node = graph[node][action.id - 1]
+    assert node in goals
+    if best:
+        assert isinstance(searched(host, graph_program(graph, goals, over, extra), Limits(depth=best - 1), available), NoPlan)
+        exact = searched(host, graph_program(graph, goals, over, extra), Limits(depth=best), available)
+        assert isinstance(exact, Found) and len(exact.actions) == best
+
+
+LINE = {node: [node + 1, max(0, node - 1)] for node in range(400)} | {400: [400, 399]}
+
+
+def test_limits_hold(host: Host) -> None:
+    line = graph_program(LINE, {300})
+    for limits, cut, nodes in [(Limits(nodes=100, depth=1000), "nodes", 100), (Limits(nodes=1000, depth=50), "depth", 50)]:
+        answer = searched(host, line, limits, (1, 2))
+        assert isinstance(answer, NoPlan) and (answer.cut, answer.nodes, answer.exhausted) == (cut, nodes, False)
+        assert cut in answer.reason
+    slow = counter(top="import time", step="time.sleep(0.001)")[ENGINE]
+    answer = searched(host, slow, Limits(nodes=10**9, depth=10**6, seconds=0.3), (1,))
+    assert isinstance(answer, NoPlan) and answer.cut == "seconds" and 0.2 < answer.seconds < 2.0
+
+
+def test_a_step_that_never_ends_in_a_search_is_a_fault(host: Host) -> None:
+    answer = searched(host, counter(step="while state == 3: pass")[ENGINE], Limits(depth=10, seconds=0.2), (1,))
+    assert isinstance(answer, Fault) and answer.kind == "time"
+
+
+def test_running_out_of_memory_is_one_more_limit() -> None:
+    with Host(memory_mb=64) as host:
+        answer = searched(host, "import numpy as np\n" + counter(step="return (state, bytes(1 << 20))", render="frame = [[0]*4]*4")[ENGINE],
+                          PLENTY, (1, 2))  # fmt: skip
+        assert isinstance(answer, NoPlan) and answer.cut == "memory" and not answer.exhausted
+
+
+def test_a_goal_that_holds_already_needs_no_actions(host: Host) -> None:
+    answer = searched(host, graph_program(LINE, {0}, {0}), PLENTY, (1, 2))
+    assert isinstance(answer, Found) and answer.actions == () and answer.certified and answer.nodes == 0
+
+
+def test_nothing_follows_game_over(host: Host) -> None:
+    answer = searched(host, graph_program(LINE, {3}, {0}), PLENTY, (1, 2))
+    assert isinstance(answer, NoPlan) and answer.exhausted
+
+
+def test_a_heuristic_saves_states_and_is_not_certified(host: Host) -> None:
+    blind = searched(host, graph_program(LINE, {300}), PLENTY, (1, 2))
+    sighted = searched(host, graph_program({n: [n + 1, n + 1] for n in LINE} | {400: [0, 0]}, {300}, extra="def heuristic(state): return 300 - state"),
+                       PLENTY, (1, 2))  # fmt: skip
+    assert isinstance(blind, Found) and blind.certified and blind.method == "bfs"
+    assert isinstance(sighted, Found) and not sighted.certified and sighted.method == "astar" and len(sighted.actions) == 300
+    bad = searched(host, graph_program(LINE, {300}, extra="def heuristic(state): return 'near'"), PLENTY, (1, 2))
+    assert isinstance(bad, Fault) and "heuristic returned 'near'" in bad.reason
+
+
+def test_a_key_folds_states_and_is_not_certified(host: Host) -> None:
+    source = """
+def initial_state(observation): return (0, 0)
+def step(state, action): return (state[0] + (action.id == 1), state[1] + 1)
+def render(state): return [[0] * 4] * 4
+def is_goal(state): return state[0] == 5
+def key(state): return state[0]
+"""
+    answer = searched(host, source, PLENTY, (1, 2))
+    assert isinstance(answer, Found) and len(answer.actions) == 5 and not answer.certified and answer.nodes == 5
+    never = searched(
+        host, source.replace("state[0] == 5", "False").replace("state[0] + ", "(state[0] + 1) % 3 if "), PLENTY, (1, 2)
+    )
+    assert isinstance(never, Fault)  # our replacement is no Python
+    never = searched(host, source.replace("state[0] == 5", "False").replace("return state[0]", "return 0"), PLENTY, (1, 2))
+    assert isinstance(never, NoPlan) and not never.exhausted
+
+
+def test_a_programs_own_plan_goes_first(host: Host) -> None:
+    for plan, method, length in [
+        ("[1] * 9", "own", 5),  # cut at the goal
+        ("(1, 2, 1, 1, 1, 1, 1)", "own", 7),  # longer than need be, and taken
+        ("None", "bfs", 5),
+        ("[2, 2]", "bfs", 5),  # does not get there
+        ("iter(lambda: 2, 0)", "bfs", 5),  # never ends
+    ]:
+        answer = searched(host, graph_program(LINE, {5}, extra=f"def plan(state): return {plan}"), Limits(depth=50), (1, 2))
+        assert isinstance(answer, Found) and (answer.method, len(answer.actions)) == (method, length), plan
+        assert answer.certified is (method == "bfs")
+    other = searched(
+        host, graph_program(LINE, {5}, extra="def plan(state): return [1] * 9"), PLENTY, (1, 2), "def subgoal(s): return s == 2"
+    )
+    assert isinstance(other, Found) and other.method == "bfs" and len(other.actions) == 2
+    bad = searched(host, graph_program(LINE, {5}, extra="def plan(state): return 3"), PLENTY, (1, 2))
+    assert isinstance(bad, Fault) and "plan returned 3" in bad.reason
+
+
+CLICKS = """
+def initial_state(observation): return ()
+def step(state, action): return state + ((action.x, action.y),) if action.id == 6 else state
+def render(state): return [[0] * 4] * 4
+def is_goal(state): return state == ((2, 3), (0, 1))
+"""
+
+
+def test_clicks_are_tried_only_where_the_program_says(host: Host) -> None:
+    answer = searched(host, CLICKS, PLENTY, (1, 6))
+    assert isinstance(answer, NoPlan) and answer.exhausted
+    for offered in [
+        "[(6, 2, 3), (6, 0, 1)]",
+        "(Click(2, 3), Click(0, 1))",
+        "([6, x, y] for x, y in [(0, 1), (2, 3)])",
+        "[1, (1,), (6, 0, 1), numpy.array([6, 2, 3]).tolist()]",
+    ]:
+        source = (
+            CLICKS
+            + f"""
+import numpy
+class Click:
+    id = 6
+    def __init__(self, x, y): self.x, self.y = x, y
+def actions(state): return {offered} if len(state) < 3 else []
+"""
+        )
+        answer = searched(host, source, PLENTY, (1, 6))
+        assert isinstance(answer, Found) and answer.actions == (Action(6, 2, 3), Action(6, 0, 1)), offered
+
+
+@pytest.mark.parametrize(
+    ("offered", "says"),
+    [
+        ("None", "actions returned None"),
+        ("['up']", "actions gave 'up'"),
+        ("[(1, 2)]", "actions gave (1, 2)"),
+        ("[None]", "actions gave None"),
+        ("[0]", "0 is the reset"),
+        ("[-1]", "numbered from 1"),
+        ("[(1, 4, 0)]", "click at x=4, y=0"),
+        ("[(1, 0, None)]", "click at x=0, y=None"),
+        ("[10 ** 30]", "action"),
+        ("1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_actions_that_are_none_are_faults(host: Host, offered: str, says: str) -> None:
+    answer = searched(host, counter(goal="state == 1")[ENGINE] + f"def actions(state): return {offered}\n", PLENTY, (1,))
+    assert isinstance(answer, Fault) and says in answer.reason
+
+
+def test_a_forged_plan_is_a_fault(host: Host) -> None:
+    forge = """
+import json, struct, os
+def plan(state):
+    text = json.dumps(dict(n=3, method="bfs", cut=None, nodes=1, shortest=True, **FORGED)).encode()
+    for descriptor in range(3, 64):
+        try: os.write(descriptor, struct.pack("<4sII", b"LAW1", len(text), 0) + text)
+        except OSError: pass
+"""
+    for forged in ["actions=[[0, None, None]]", "actions=[[1, 9, 9]]", "actions=[[1]]", "actions=[[1, None, None]] * 2000", "actions=7",
+                   "actions=[['1', None, None]]", "actions=[[True, None, None]]", "actions=[[1 << 80, None, None]]", "other=1"]:  # fmt: skip
+        answer = searched(host, counter()[ENGINE] + f"FORGED = dict({forged})\n" + forge, PLENTY, (1,))
+        if forged == "other=1":
+            assert isinstance(answer, NoPlan)
+        else:
+            assert isinstance(answer, Fault) and answer.kind == "broken", forged

@@ -1,0 +1,242 @@
+"""The sandbox holds: every hostile program ends in one Fault with the true reason, and nothing of it is left."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import re
+import signal
+import struct
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hostile import HARMLESS, HOSTILE, Hostile, program
+
+from lawbook.answers import Fault, Start
+from lawbook.errors import HostError
+from lawbook.host import landlock, seccomp
+from lawbook.host.host import Host, Program
+from lawbook.host.sandbox import SandboxReport
+from lawbook.record import Action
+
+MEMORY = 300 + os.getpid() % 97  # tells our processes from everybody else's
+START = Start(np.zeros((4, 4), dtype=np.uint8), 0, (1, 2))
+ACTIONS = [Action(1)] * 5
+
+
+def processes(memory_mb: int) -> list[int]:
+    """Ids of the zygotes and workers of a host with this memory (a worker has its zygote's command line)."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                command = (folder / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if str(memory_mb << 20).encode() in command:
+                found.append(int(folder.name))
+    return found
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Host]:
+    os.environ["LAWBOOK_TEST_API_KEY"] = "a secret"
+    with Host(memory_mb=MEMORY, step_seconds=1.0) as host:
+        yield host
+
+
+def outcome(host: Host, files: dict[str, str]) -> Fault | None:
+    """How loading and replaying five steps ends."""
+    loaded = host.load(files)
+    if isinstance(loaded, Fault):
+        return loaded
+    worker = loaded.worker()
+    if isinstance(worker, Fault):
+        return worker
+    with worker:
+        return worker.replay(START, ACTIONS).fault
+
+
+@pytest.mark.parametrize("hostile", HOSTILE, ids=lambda hostile: hostile.name)
+def test_hostile_program_ends_in_one_fault(host: Host, hostile: Hostile) -> None:
+    fault = outcome(host, hostile.files)
+    assert fault is not None
+    assert fault.kind == hostile.kind, fault
+    assert hostile.says in fault.reason
+    assert len(fault.reason) < 2500
+    assert fault.step == hostile.at or (fault.kind == "broken" and fault.step in range(6))  # when it is noticed is a race
+    assert sorted(processes(MEMORY)) == sorted(host.pids)
+    assert outcome(host, program()) is None
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_harmless_program_is_left_alone(host: Host, name: str) -> None:
+    assert outcome(host, HARMLESS[name]) is None
+
+
+@pytest.mark.parametrize("path", [landlock.__file__, sys.executable, np.__file__.replace("numpy/__init__", "rich/__init__")])
+def test_nothing_outside_numpy_and_the_library_is_readable(host: Host, path: str) -> None:
+    assert Path(path).exists()
+    fault = outcome(host, program(step=f"open({path!r}, 'rb')"))
+    assert fault is not None and fault.kind == "forbidden"
+
+
+def test_what_is_allowed_is_readable(host: Host) -> None:
+    assert outcome(host, program(step=f"open({np.__file__!r}).read(); open({textwrap.__file__!r}).read()")) is None
+
+
+def test_no_key_of_ours_is_in_there(host: Host) -> None:
+    assert "LAWBOOK_TEST_API_KEY" in os.environ
+    fault = outcome(host, program(step="raise ValueError((dict(os.environ), sys.argv, sys.orig_argv[1:]))"))
+    assert fault is not None and "ValueError: ({}, ['-c'], [])" in fault.reason
+
+
+def test_the_modules_of_the_project_are_not_in_there(host: Host) -> None:
+    fault = outcome(host, program(step="raise ValueError([name for name in sys.modules if 'lawbook' in name] + sys.path[-2:])"))
+    assert fault is not None and "lawbook" not in fault.reason.split(" at ")[0]
+
+
+def test_the_report_says_what_was_tried(host: Host) -> None:
+    assert host.sandbox.level == "full"
+    assert [host.sandbox.facts[wall] for wall in ("read", "connect", "fork", "write")] == ["denied"] * 4
+    assert host.sandbox.facts["hash seeds"] == "0, 1"
+
+
+def test_a_wall_that_fell_is_seen() -> None:
+    whole = {"read": "denied", "connect": "denied", "fork": "denied", "write": "denied"}
+    assert SandboxReport.of(whole).level == "full"
+    for wall in whole:
+        report = SandboxReport.of({**whole, wall: "possible"})
+        assert report.level == "weak"
+        assert report.confines == (wall in ("fork", "write"))
+    assert not SandboxReport.of({}).confines
+
+
+def without(calls: dict[str, int], code: str) -> subprocess.CompletedProcess[str]:
+    """Run `code` in a Python for which the kernel does not know some system calls."""
+
+    def hide() -> None:
+        blind = [seccomp.instruction(0x20, 0)]
+        for number in calls.values():
+            blind += [seccomp.instruction(0x15, number, 0, 1), seccomp.instruction(0x06, 0x00050000 | errno.ENOSYS)]
+        seccomp.install(b"".join([*blind, seccomp.instruction(0x06, seccomp.ALLOW)]))
+
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], preexec_fn=hide, capture_output=True, text=True, timeout=60
+    )
+
+
+LANDLOCK = {"landlock_create_ruleset": 444, "landlock_add_rule": 445, "landlock_restrict_self": 446}
+
+
+def test_a_machine_without_landlock_is_refused() -> None:
+    done = without(LANDLOCK, "from lawbook.host.host import Host; Host()")
+    assert done.returncode == 1
+    assert re.search(
+        r"HostError: This machine cannot keep programs from .*landlock absent.*read possible.*--weak-sandbox", done.stderr
+    )
+
+
+def test_a_machine_without_landlock_is_taken_when_asked_for() -> None:
+    done = without(
+        LANDLOCK,
+        """
+        from lawbook.host.host import Host
+        with Host(weak=True) as host:
+            print(host.sandbox.level, host.sandbox.facts)
+            print(host.load({"world_model_engine.py": "import os; os.fork()"}).kind)
+        """,
+    )
+    level, facts, kind = re.fullmatch(r"(\w+) (.*)\n(\w+)\n", done.stdout).groups()  # type: ignore[union-attr]
+    assert level == "weak" and "'read': 'possible'" in facts and "'connect': 'denied'" in facts
+    assert kind == "forbidden"
+
+
+def test_closing_the_host_ends_every_process() -> None:
+    memory = MEMORY + 100
+    host = Host(memory_mb=memory)
+    loaded = host.load(program())
+    assert isinstance(loaded, Program)
+    worker, twin = loaded.worker(), loaded.worker(twin=True)
+    assert not isinstance(worker, Fault) and not isinstance(twin, Fault)
+    assert len(processes(memory)) == 4
+    worker.close()
+    worker.close()
+    assert len(processes(memory)) == 3
+    host.close()
+    host.close()
+    assert processes(memory) == []
+    twin.close()
+    assert isinstance(worker.replay(START, []).fault, Fault)
+
+
+def test_killing_the_run_process_leaves_nothing() -> None:
+    memory = MEMORY + 200
+    code = f"""
+        import sys; sys.path[:0] = [{str(Path(__file__).parent)!r}, {str(Path(__file__).parent.parent)!r}]
+        from hostile import program
+        from test_sandbox import ACTIONS, START
+        from lawbook.host.host import Host
+        host = Host(memory_mb={memory}, step_seconds=60.0)
+        worker = host.load(program(step="while True: pass")).worker()
+        print("here", flush=True)
+        worker.replay(START, ACTIONS)
+    """
+    run = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE)
+    assert run.stdout is not None and run.stdout.readline() == b"here\n"
+    assert len(processes(memory)) == 3
+    run.kill()
+    run.wait()
+    run.stdout.close()
+    deadline = time.monotonic() + 10
+    while processes(memory) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert processes(memory) == []
+
+
+def test_a_zygote_that_died_is_a_host_error() -> None:
+    with Host(memory_mb=MEMORY) as host:
+        loaded = host.load(program())
+        assert isinstance(loaded, Program)
+        os.kill(host.pids[0], signal.SIGKILL)
+        with pytest.raises(HostError, match="--resume"):
+            loaded.worker()
+
+
+@pytest.mark.parametrize("machine, header", [("x86_64", "x86_64-linux-gnu/asm/unistd_64.h"), ("aarch64", "asm-generic/unistd.h")])
+def test_the_numbers_of_the_calls_are_the_kernels(machine: str, header: str) -> None:
+    path = Path("/usr/include") / header
+    if not path.exists():
+        pytest.skip("no kernel headers")
+    numbers = dict(re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", path.read_text()))
+    numbers.setdefault("newfstatat", numbers.get("fstatat", ""))  # its name where there is no 32-bit one
+    for name, number in {**seccomp.ALLOWED[machine], **seccomp.COMMANDS[machine]}.items():
+        assert int(numbers[name]) == number, name
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="two numberings on one machine are an x86 matter")
+@pytest.mark.parametrize("call", [0x40000000 + 57, 0x40000000 + 39])
+def test_x32_calls_are_refused(call: int) -> None:
+    """fork and getpid (allowed) in the x32 numbering."""
+    child = os.fork()
+    if child == 0:
+        seccomp.install(seccomp.allow_list("x86_64"))
+        seccomp.libc.syscall(call)
+        os._exit(ctypes.get_errno())
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == errno.EPERM
+
+
+def test_the_filter_is_well_formed() -> None:
+    for machine in seccomp.ALLOWED:
+        code = seccomp.allow_list(machine)
+        rows = list(struct.iter_unpack("<HBBI", code))
+        assert len(rows) < 4096 and rows[-1] == (0x06, 0, 0, seccomp.DENY)
+        assert all(at + 1 + max(yes, no) < len(rows) for at, (_, yes, no, _) in enumerate(rows[:-1]))
