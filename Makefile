@@ -3,7 +3,7 @@
 WORLD ?= gym:FrozenLake-v1?is_slippery=false&map_seed=7&size=8
 MIND ?= induce
 ARGS ?=
-BENCH ?= $(wildcard bench/[a-z]*.py)
+BENCH ?= $(filter-out bench/reference.py,$(wildcard bench/[a-z]*.py))
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help

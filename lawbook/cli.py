@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from lawbook.memory.ledger import Ledger
     from lawbook.runfolder import RunFolder
+    from lawbook.view.numbers import Brief
 
 PAUSED, USAGE, REPORT_IT = 1, 2, 70
 """Exit codes besides those of the errors: paused, wrong use, and a bug of ours (EX_SOFTWARE of sysexits.h)."""
@@ -196,7 +197,7 @@ def _runs(given: argparse.Namespace) -> int:
     from lawbook.view import tell
     from lawbook.view.numbers import brief
 
-    rows = []
+    rows: list[tuple[str, Brief | str]] = []
     for folder in runs_in(given.out):
         try:
             with _ledger(folder) as ledger:

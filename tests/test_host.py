@@ -218,7 +218,7 @@ def test_a_fault_names_its_step_and_keeps_what_came_before(host: Host, code: str
         checked.extend(frames[:, 0, 0].tolist())
         return True
 
-    with worker(host, counter(step=f"if state == 16: {code}")) as it:
+    with worker(host, counter(step=f"if state == 16:\n        {code}")) as it:
         replay = it.replay(START, [Action(1)] * 30, check)
         assert replay.fault is not None and replay.fault.step == 17
         assert replay.frames[:, 0, 0].tolist() == checked == list(range(17))
@@ -277,15 +277,18 @@ def test_a_subgoal_sees_the_programs_names(host: Host) -> None:
         it.replay(START, [Action(1)] * 3)
         assert it.holds("def subgoal(state):\n    return state > LIMIT") is True
         assert it.holds("def subgoal(state):\n    return state < LIMIT") is False
-        for source, kind in [
-            ("def other(state): pass", "load"),
-            ("def subgoal(:", "exception"),
-            ("def subgoal(s): s.x", "exception"),
+        for source, says in [
+            ("def other(state): pass", "`def subgoal(state) -> bool`"),
+            ("def subgoal(:", "The subgoal does not compile (SyntaxError"),
+            ("def subgoal(state): return state.x", "The subgoal raised AttributeError"),
+            ("def subgoal(state): return step(state, None) and 1 / 0", "at subgoal.py line 1 in subgoal"),
+            ("def subgoal(): return True", "takes 0 positional arguments"),
+            ("def subgoal(state): pass", "subgoal returned None"),
+            ("def subgoal(state): raise SystemExit", "tried to exit"),
+            ("def subgoal(state): open('/etc/passwd')", "not allowed"),
         ]:
-            fault = it.holds(source)
-            assert isinstance(fault, Fault) and fault.kind == kind
-        fault = it.holds("def subgoal(state): pass")
-        assert isinstance(fault, Fault) and "subgoal returned None" in fault.reason
+            for fault in (it.holds(source), it.search(PLENTY, source)):
+                assert isinstance(fault, Fault) and fault.kind == "subgoal" and says in fault.reason, fault
         found = it.search(PLENTY, "def subgoal(state): return state == 7")
         assert isinstance(found, Found) and len(found.actions) == 4
 
@@ -296,7 +299,7 @@ def test_a_subgoal_sees_the_programs_names(host: Host) -> None:
 @pytest.mark.parametrize(
     ("render", "same", "twin_same"),
     [
-        ("frame = [[v] * 4 for v in list({'north', 'south', 'east', 'west', 'up', 'down'} and map(len, ORDER))[:4]]", True, False),
+        ("frame = [[len(word)] * 4 for word in ORDER[:4]]", True, False),
         ("frame = [[hash('a') % 251] * 4] * 4", True, False),
         ("frame = [[x] * 4 for x in time.perf_counter_ns().to_bytes(8, 'little')[:4]]", False, False),
         ("frame = [[x] * 4 for x in os.urandom(4)]", False, False),
@@ -305,8 +308,7 @@ def test_a_subgoal_sees_the_programs_names(host: Host) -> None:
     ids=["set order", "hash", "time", "chance", "repeatable"],
 )
 def test_nondeterminism_shows(host: Host, render: str, same: bool, twin_same: bool) -> None:
-    words = "{'a' * n for n in range(1, 60)}"
-    one = loaded(host, counter(top=f"import time\nORDER = list({words})", render=render))
+    one = loaded(host, counter(top="import time\nORDER = list({'a' * n for n in range(1, 60)})", render=render))
     shown = []
     for twin in (False, False, True):
         it = one.worker(twin=twin)
@@ -408,10 +410,10 @@ def test_a_step_that_never_ends_in_a_search_is_a_fault(host: Host) -> None:
 
 
 def test_running_out_of_memory_is_one_more_limit() -> None:
+    source = counter(step="return (state, bytes(1 << 20))", render="frame = [[0] * 4] * 4")[ENGINE]
     with Host(memory_mb=64) as host:
-        answer = searched(host, "import numpy as np\n" + counter(step="return (state, bytes(1 << 20))", render="frame = [[0]*4]*4")[ENGINE],
-                          PLENTY, (1, 2))  # fmt: skip
-        assert isinstance(answer, NoPlan) and answer.cut == "memory" and not answer.exhausted
+        answer = searched(host, source, PLENTY, (1, 2))
+    assert isinstance(answer, NoPlan) and answer.cut == "memory" and not answer.exhausted
 
 
 def test_a_goal_that_holds_already_needs_no_actions(host: Host) -> None:
@@ -425,13 +427,22 @@ def test_nothing_follows_game_over(host: Host) -> None:
 
 
 def test_a_heuristic_saves_states_and_is_not_certified(host: Host) -> None:
-    blind = searched(host, graph_program(LINE, {300}), PLENTY, (1, 2))
-    sighted = searched(host, graph_program({n: [n + 1, n + 1] for n in LINE} | {400: [0, 0]}, {300}, extra="def heuristic(state): return 300 - state"),
-                       PLENTY, (1, 2))  # fmt: skip
-    assert isinstance(blind, Found) and blind.certified and blind.method == "bfs"
-    assert isinstance(sighted, Found) and not sighted.certified and sighted.method == "astar" and len(sighted.actions) == 300
-    bad = searched(host, graph_program(LINE, {300}, extra="def heuristic(state): return 'near'"), PLENTY, (1, 2))
-    assert isinstance(bad, Fault) and "heuristic returned 'near'" in bad.reason
+    """On a grid without walls, where one way is as good as another and a straight look at the goal expands only one of them."""
+    grid = """
+SIZE = 20
+def initial_state(observation): return (0, 0)
+def step(state, action): return (min(SIZE, state[0] + (action.id == 1)), min(SIZE, state[1] + (action.id == 2)))
+def render(state): return [[0] * 4] * 4
+def is_goal(state): return state == (SIZE, SIZE)
+"""
+    blind = searched(host, grid, PLENTY, (1, 2))
+    sighted = searched(host, grid + "def heuristic(state): return 2 * SIZE - sum(state)", PLENTY, (1, 2))
+    assert isinstance(blind, Found) and blind.certified and (blind.method, len(blind.actions), blind.nodes) == ("bfs", 40, 439)
+    assert isinstance(sighted, Found) and not sighted.certified
+    assert (sighted.method, len(sighted.actions), sighted.nodes) == ("astar", 40, 40)
+    for wrong in ("'near'", "None", "float('nan')"):
+        bad = searched(host, grid + f"def heuristic(state): return {wrong}", PLENTY, (1, 2))
+        assert isinstance(bad, Fault) and "heuristic returned" in bad.reason
 
 
 def test_a_key_folds_states_and_is_not_certified(host: Host) -> None:
@@ -444,10 +455,6 @@ def key(state): return state[0]
 """
     answer = searched(host, source, PLENTY, (1, 2))
     assert isinstance(answer, Found) and len(answer.actions) == 5 and not answer.certified and answer.nodes == 5
-    never = searched(
-        host, source.replace("state[0] == 5", "False").replace("state[0] + ", "(state[0] + 1) % 3 if "), PLENTY, (1, 2)
-    )
-    assert isinstance(never, Fault)  # our replacement is no Python
     never = searched(host, source.replace("state[0] == 5", "False").replace("return state[0]", "return 0"), PLENTY, (1, 2))
     assert isinstance(never, NoPlan) and not never.exhausted
 
@@ -522,19 +529,32 @@ def test_actions_that_are_none_are_faults(host: Host, offered: str, says: str) -
     assert isinstance(answer, Fault) and says in answer.reason
 
 
+FORGED = [
+    "other=1, nodes=-1",
+    "actions=7",
+    "actions=[[1]]",
+    "actions=[['1', None, None]]",
+    "actions=[[True, None, None]]",
+    "actions=[[0, None, None]]",
+    "actions=[[1, 9, 9]]",
+    "actions=[[1 << 80, None, None]]",
+    "actions=[[1, None, None]] * 2000",
+    "actions=[[1, None, None]], cut='nodes'",
+    "actions=[[1, None, None]], method='magic'",
+]
+
+
 def test_a_forged_plan_is_a_fault(host: Host) -> None:
     forge = """
 import json, struct, os
 def plan(state):
-    text = json.dumps(dict(n=3, method="bfs", cut=None, nodes=1, shortest=True, **FORGED)).encode()
+    text = json.dumps({"n": 3, "method": "bfs", "cut": None, "nodes": 1, "keyed": False, **FORGED}).encode()
     for descriptor in range(3, 64):
         try: os.write(descriptor, struct.pack("<4sII", b"LAW1", len(text), 0) + text)
         except OSError: pass
 """
-    for forged in ["actions=[[0, None, None]]", "actions=[[1, 9, 9]]", "actions=[[1]]", "actions=[[1, None, None]] * 2000", "actions=7",
-                   "actions=[['1', None, None]]", "actions=[[True, None, None]]", "actions=[[1 << 80, None, None]]", "other=1"]:  # fmt: skip
+    for forged in FORGED:
         answer = searched(host, counter()[ENGINE] + f"FORGED = dict({forged})\n" + forge, PLENTY, (1,))
-        if forged == "other=1":
-            assert isinstance(answer, NoPlan)
-        else:
-            assert isinstance(answer, Fault) and answer.kind == "broken", forged
+        assert isinstance(answer, Fault) and answer.kind == "broken", forged
+    lie = searched(host, counter()[ENGINE] + "FORGED = dict(actions=[[1, None, None]])\n" + forge, PLENTY, (1,))
+    assert isinstance(lie, Found)  # well-formed: that it is a lie shows when it is rolled

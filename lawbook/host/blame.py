@@ -6,55 +6,60 @@ import sys
 import traceback
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+
+from lawbook.host.strict import NonsenseError
 
 CLIP = 400
 
-Blame = dict[str, Any]
+Blame = dict[str, str]
 """{"kind": ..., "reason": ...}: the two fields of a Fault that a worker fills in."""
 
 
-class NonsenseError(Exception):
-    """The program answered, with something that is no answer. `kind`: shape or type."""
-
-    def __init__(self, kind: str, sentence: str) -> None:
-        super().__init__(sentence)
-        self.kind = kind
-        self.sentence = sentence
+class SubgoalError(Exception):
+    """The predicate that was to be searched for failed, and not the program. Raised from what it raised."""
 
 
-def blame(error: BaseException, sources: Mapping[str, str], *, loading: bool = False) -> Blame:
-    """Kind and reason, with the innermost line that lies in `sources` (file name -> text)."""
-    place = _place(error.__traceback__, sources)
+def blame(error: BaseException, sources: Mapping[str, str], *, loading: bool = False, who: str = "The program") -> Blame:
+    """Kind and reason, with the innermost line that lies in `sources` (file name -> text). loading: while it was imported."""
+    if isinstance(error, SubgoalError) and error.__cause__ is not None:
+        return {"kind": "subgoal", "reason": blame(error.__cause__, sources, who="The subgoal")["reason"]}
     if isinstance(error, NonsenseError):
         return {"kind": error.kind, "reason": error.sentence}
-    if isinstance(error, MemoryError):
-        traceback.clear_frames(error.__traceback__)  # lets go of whatever filled the memory
-        return {"kind": "memory", "reason": f"The program used more memory than it may{place}."}
+    place = _place(error.__traceback__, sources)
     what = f"{type(error).__name__}: {_text(error)}"
-    if isinstance(error, SystemExit):
-        return {"kind": "exit", "reason": f"The program tried to exit (sys.exit){place}; return from the function instead."}
-    if isinstance(error, PermissionError) or (isinstance(error, RuntimeError) and "can't start new thread" in what):
-        nothing = "a program can open no files or sockets and start no threads or processes"
-        return {"kind": "forbidden", "reason": f"The program did something that is not allowed in here ({what}){place}; {nothing}."}
-    if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] not in sys.stdlib_module_names:
-        own = ", ".join(sorted(sources))
-        name = str(error.name)[:CLIP]
-        allowed = f"only numpy, the standard library and the program's own files ({own}) can be"
-        return {"kind": "forbidden", "reason": f"The program cannot import {name!r} in here{place}; {allowed}."}
-    if isinstance(error, ImportError) and "shared object" in what:
-        return {
-            "kind": "forbidden",
-            "reason": f"The program needs a library of the system, which is out of reach in here ({what}){place}.",
-        }
-    if isinstance(error, SyntaxError) and loading:
-        place = f" at {error.filename} line {error.lineno}: `{(error.text or '').strip()[:CLIP]}`"
-        return {"kind": "load", "reason": f"The program does not compile: {type(error).__name__}: {str(error.msg)[:CLIP]}{place}."}
-    if isinstance(error, TypeError) and not place and "unhashable" in what:
-        hint = "make states of tuples, frozensets, NamedTuples or frozen dataclasses"
-        return {"kind": "type", "reason": f"A state must be hashable, and this one is not ({what}); {hint}."}
-    verb = "could not be loaded; it raised" if loading else "raised"
-    return {"kind": "load" if loading else "exception", "reason": f"The program {verb} {what}{place}."}
+    match error:
+        case MemoryError():
+            traceback.clear_frames(error.__traceback__)  # lets go of whatever filled the memory
+            return {"kind": "memory", "reason": f"{who} used more memory than it may{place}."}
+        case SystemExit():
+            return {"kind": "exit", "reason": f"{who} tried to exit (sys.exit){place}; return from the function instead."}
+        case PermissionError():
+            return _forbidden(what, place, who)
+        case RuntimeError() if "can't start new thread" in what:
+            return _forbidden(what, place, who)
+        case ImportError() if "shared object" in what:
+            reason = f"{who} needs a library of the system, which is out of reach in here ({what}){place}."
+            return {"kind": "forbidden", "reason": reason}
+        case ModuleNotFoundError() if str(error.name).partition(".")[0] not in sys.stdlib_module_names:
+            allowed = f"only numpy, the standard library and the program's own files ({', '.join(sorted(sources))}) can be"
+            return {"kind": "forbidden", "reason": f"{who} cannot import {str(error.name)[:CLIP]!r} in here{place}; {allowed}."}
+        case SyntaxError() if error.filename in sources:
+            line = f"{error.filename} line {error.lineno}: `{(error.text or '').strip()[:CLIP]}`"
+            return {
+                "kind": "load",
+                "reason": f"{who} does not compile ({type(error).__name__}: {str(error.msg)[:CLIP]}) at {line}.",
+            }
+        case TypeError() if not place and "unhashable" in what:
+            hint = "make states of tuples, frozensets, NamedTuples or frozen dataclasses"
+            return {"kind": "type", "reason": f"A state must be hashable, and this one is not ({what}); {hint}."}
+    if loading:
+        return {"kind": "load", "reason": f"{who} could not be loaded; it raised {what}{place}."}
+    return {"kind": "exception", "reason": f"{who} raised {what}{place}."}
+
+
+def _forbidden(what: str, place: str, who: str) -> Blame:
+    allowed = "a program can open no files or sockets and start no threads or processes"
+    return {"kind": "forbidden", "reason": f"{who} did something that is not allowed in here ({what}){place}; {allowed}."}
 
 
 def _place(trace: TracebackType | None, sources: Mapping[str, str]) -> str:
@@ -75,6 +80,6 @@ def _place(trace: TracebackType | None, sources: Mapping[str, str]) -> str:
 def _text(error: BaseException) -> str:
     try:
         text = str(error)
-    except BaseException:  # its __str__ is the program's too
+    except Exception:  # its __str__ is the program's
         return "(no message)"
     return text if len(text) <= CLIP else text[:CLIP] + "..."

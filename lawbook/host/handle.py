@@ -1,4 +1,4 @@
-"""Our hold on one worker: what it is asked, and its answers read as if they were forged."""
+"""Our hold on one worker: what it is asked, and the wall clock over it."""
 
 from __future__ import annotations
 
@@ -6,64 +6,39 @@ import contextlib
 import mmap
 import os
 import select
-import signal
 import socket
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from lawbook import wire
 from lawbook.answers import Fault, Limits, NoPlan, Prediction, Start
 from lawbook.errors import HostError
-from lawbook.host.ring import MAX_FRAME, SIZE, STATUSES, Ring, create
+from lawbook.host.decode import (
+    BROKEN,
+    BrokenAnswerError,
+    Check,
+    Found,
+    Incoming,
+    Replay,
+    found_way,
+    status_of,
+    told_fault,
+    why_gone,
+)
+from lawbook.host.ring import MAX_FRAME, SIZE, Ring, create
 from lawbook.host.spawn import Zygote
-from lawbook.host.zygote import DISTURBED, OUT_OF_MEMORY
-from lawbook.record import Action, Frame, Status, freeze
+from lawbook.record import Action, freeze
 
-Check = Callable[[int, npt.NDArray[np.uint8], Sequence[Status]], bool]
+__all__ = ["Check", "Found", "Replay", "Worker"]
 
 AVERAGE_STEP_SECONDS = 0.05
 """A replay of n steps may take n times this, and the time of two single steps, in all."""
 MAX_ANSWER = 1 << 20
-KINDS = frozenset(("load", "exception", "memory", "shape", "type", "exit", "forbidden"))
-_STATUSES = tuple(Status(value) for value in STATUSES)
-_CUTS = (None, "nodes", "depth", "seconds", "memory")
 _LOOK_SECONDS = 0.05
-
-
-@dataclass(frozen=True)
-class Found:
-    """A way that a search found, not yet rolled (actions empty: the goal holds already). The fields are those of Plan."""
-
-    actions: tuple[Action, ...]
-    certified: bool
-    cut: str | None
-    nodes: int
-    seconds: float
-    method: str
-
-
-@dataclass(frozen=True, eq=False)
-class Replay:
-    """What a program predicts along a trajectory.
-
-    frames: k x H x W uint8, the first rendering first, our own copy; statuses: k of them.
-    fault: why there are no more, with its `step` (0: initial_state or the first rendering). stopped: `check` returned False.
-    """
-
-    frames: npt.NDArray[np.uint8]
-    statuses: tuple[Status, ...]
-    fault: Fault | None = None
-    stopped: bool = False
-
-
-class BrokenAnswerError(Exception):
-    """The worker answered something that no honest worker answers."""
 
 
 class Worker:
@@ -128,7 +103,7 @@ class Worker:
             raise HostError(f"A frame of {height} x {width} is larger than a worker can show ({MAX_FRAME:,} cells).")
         total = len(actions) + 1
         self._start, self._stepped = None, False
-        incoming = _Incoming(Ring(self._memory, (height, width)), total, check)
+        incoming = Incoming(Ring(self._memory, (height, width)), total, check)
         request = {
             "op": "replay",
             "shape": (height, width),
@@ -155,7 +130,7 @@ class Worker:
             return answer
         ring = Ring(self._memory, (start.frame.shape[0], start.frame.shape[1]))
         try:
-            return Prediction(freeze(ring.frames[0]), _status(ring.statuses[0]))
+            return Prediction(freeze(ring.frames[0]), status_of(ring.statuses[0]))
         except BrokenAnswerError:
             return self._broken()
 
@@ -184,7 +159,7 @@ class Worker:
         if isinstance(answer, Fault):
             return answer
         try:
-            return _found(answer, start, limits.depth, seconds)
+            return found_way(answer, start, limits.depth, seconds)
         except BrokenAnswerError:
             return self._broken()
 
@@ -200,7 +175,7 @@ class Worker:
         if isinstance(answer, Fault):
             return answer
         try:
-            return _told(answer) if "fault" in answer else answer
+            return told_fault(answer) if "fault" in answer else answer
         except BrokenAnswerError:
             return self._broken()
 
@@ -232,7 +207,7 @@ class Worker:
             return self._broken() if text.startswith("malformed") else self._hung_up()
         return answer if answer.get("n") == self._number else self._broken()
 
-    def _follow(self, incoming: _Incoming, seconds: float) -> Fault | None:
+    def _follow(self, incoming: Incoming, seconds: float) -> Fault | None:
         """Take what a replay shows, piece by piece, until it ends, stalls, or was stopped."""
         poll = select.poll()
         poll.register(self._sock, select.POLLIN)
@@ -254,7 +229,7 @@ class Worker:
             upto: Any = answer.get("upto")
             ended = answer.get("done") is True
             try:
-                fault = _told(answer, step=upto) if ended and "fault" in answer else None
+                fault = told_fault(answer, step=upto) if ended and "fault" in answer else None
                 if not incoming.may_take(upto) or (ended and fault is None and upto != incoming.total):
                     raise BrokenAnswerError
                 incoming.take(upto)
@@ -268,7 +243,7 @@ class Worker:
             self._say({"go": True})
             alive = time.monotonic()
 
-    def _abandoned(self, incoming: _Incoming, fault: Fault) -> Fault:
+    def _abandoned(self, incoming: Incoming, fault: Fault) -> Fault:
         """The worker is dead: take what it had finished, and say at which step it ended."""
         self._replaying = False
         done = incoming.ring.done[0]
@@ -277,7 +252,7 @@ class Worker:
             try:
                 incoming.take(step)
             except BrokenAnswerError:
-                fault = _BROKEN
+                fault = BROKEN
         self._gone = Fault(fault.kind, fault.reason, step=min(step, incoming.total - 1))
         return self._gone
 
@@ -286,7 +261,7 @@ class Worker:
         return self._end(Fault("time", sentence), 0.0)
 
     def _broken(self) -> Fault:
-        return self._end(_BROKEN, 0.0)
+        return self._end(BROKEN, 0.0)
 
     def _hung_up(self) -> Fault:
         return self._end(None, 0.5)
@@ -296,96 +271,5 @@ class Worker:
         if self._gone is None:
             pid, self._pid = self._pid, None
             status = self._zygote.end(pid, grace) if pid is not None else None
-            self._gone = fault or _ended(status)
+            self._gone = fault or why_gone(status)
         return self._gone
-
-
-class _Incoming:
-    """What has been taken of a replay so far."""
-
-    def __init__(self, ring: Ring, total: int, check: Check | None) -> None:
-        self.ring = ring
-        self.total = total
-        self.taken = 0
-        self.frames = np.empty((total, *ring.frames.shape[1:]), dtype=np.uint8)
-        self.statuses: list[Status] = []
-        self.stopped = False
-        self._check = check
-        ring.done[0] = 0
-
-    def may_take(self, upto: Any) -> bool:
-        """Whether an honest worker can have shown `upto` frames by now."""
-        return type(upto) is int and self.taken <= upto <= min(self.total, self.taken + self.ring.capacity)
-
-    def take(self, upto: int) -> None:
-        """Copy what was shown (the worker could change it while we look) and let `check` look. Raises BrokenAnswerError."""
-        at = self.taken
-        while self.taken < upto:
-            slot = self.taken % self.ring.capacity
-            count = min(upto - self.taken, self.ring.capacity - slot)
-            self.frames[self.taken : self.taken + count] = self.ring.frames[slot : slot + count]
-            self.statuses += map(_status, self.ring.statuses[slot : slot + count])
-            self.taken += count
-        if self._check is not None and upto > at and not self.stopped:
-            self.stopped = not self._check(at, self.frames[at:upto], self.statuses[at:])
-
-
-def _status(code: int) -> Status:
-    if code >= len(_STATUSES):
-        raise BrokenAnswerError
-    return _STATUSES[code]
-
-
-_BROKEN = Fault(
-    "broken", "The program's process did not answer as it should; a program must leave file descriptors and modules alone."
-)
-
-
-def _told(answer: Mapping[str, Any], step: Any = None) -> Fault:
-    """A Fault that the worker reports of its program. Raises BrokenAnswerError."""
-    told = answer["fault"]
-    if not isinstance(told, dict) or told.get("kind") not in KINDS or not isinstance(told.get("reason"), str):
-        raise BrokenAnswerError
-    return Fault(told["kind"], told["reason"][:2000], step=step if type(step) is int else None)
-
-
-def _ended(status: int | None) -> Fault:
-    """Why a worker is gone that was not killed by us."""
-    if status is None or (os.WIFEXITED(status) and os.WEXITSTATUS(status) == DISTURBED):
-        return _BROKEN
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-        if number == signal.SIGSYS:
-            return Fault("forbidden", "The program's process was killed for a system call that is not allowed in here.")
-        return Fault("killed", f"The program's process was killed by {name} (a crash, endless recursion, or too much memory).")
-    code = os.WEXITSTATUS(status)
-    if code == OUT_OF_MEMORY:
-        return Fault("memory", "The program used more memory than it may.")
-    return Fault("exit", f"The program ended its own process (exit code {code}); return from the function instead.")
-
-
-def _found(answer: Mapping[str, Any], start: Start, depth: int, seconds: float) -> Found | NoPlan:
-    """A search's answer. Raises BrokenAnswerError when no honest worker says this."""
-    method, cut, nodes, rows = answer.get("method"), answer.get("cut"), answer.get("nodes"), answer.get("actions")
-    if method not in ("bfs", "astar", "own") or cut not in _CUTS or type(nodes) is not int or not 0 <= nodes < 1 << 62:
-        raise BrokenAnswerError
-    shortest = answer.get("shortest") is True and method == "bfs"
-    if rows is None:
-        if cut is None:
-            return NoPlan("No state that the program can reach is a goal.", answer.get("shortest") is True, None, nodes, seconds)
-        return NoPlan(f"The search was cut by its limit ({cut}) after {nodes:,} states.", False, cut, nodes, seconds)
-    if cut is not None or not isinstance(rows, list) or len(rows) > depth:
-        raise BrokenAnswerError
-    return Found(tuple(_action(row, start.frame) for row in rows), shortest, None, nodes, seconds, method)
-
-
-def _action(row: Any, frame: Frame) -> Action:
-    if not isinstance(row, list) or len(row) != 3 or type(row[0]) is not int or not 0 < row[0] < 1 << 31:
-        raise BrokenAnswerError
-    height, width = frame.shape
-    if (row[1], row[2]) != (None, None) and not (
-        type(row[1]) is int and type(row[2]) is int and 0 <= row[1] < width and 0 <= row[2] < height
-    ):
-        raise BrokenAnswerError
-    return Action(*row)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from lawbook.host.blame import NonsenseError
+from lawbook.host.blame import SubgoalError
+from lawbook.host.strict import NonsenseError, truth
 from lawbook.record import Action
 
 REQUIRED = ("initial_state", "step", "render", "is_goal")
@@ -53,15 +54,26 @@ def load(files: Mapping[str, str], engine: str) -> Engine:
     return Engine(importlib.import_module(engine.removesuffix(".py")), engine)
 
 
-def predicate(source: str, engine: Engine) -> Callable[[Any], Any]:
-    """The function `subgoal(state)` that `source` defines; it sees the names of the program. Raises whatever the source raises."""
+def predicate(source: str, engine: Engine) -> Callable[[Any], bool]:
+    """The function `subgoal(state)` that `source` defines; it sees the names of the program. It, and this, raise SubgoalError."""
     names = dict(engine.globals)
-    exec(compile(source, SUBGOAL, "exec", dont_inherit=True), names)  # noqa: S102 - the reason this process exists
-    function = names.get("subgoal")
-    if not callable(function):
-        raise NonsenseError("load", "A subgoal is the source of a function `def subgoal(state) -> bool`.")
-    result: Callable[[Any], Any] = function
-    return result
+    try:
+        exec(compile(source, SUBGOAL, "exec", dont_inherit=True), names)  # noqa: S102 - the reason this process exists
+        function = names.get("subgoal")
+        if not callable(function):
+            raise NonsenseError("load", "A subgoal is the source of a function `def subgoal(state) -> bool`.")
+    except BaseException as error:
+        raise SubgoalError from error
+
+    def subgoal(state: Any) -> bool:
+        try:
+            return truth(function(state), function)
+        except MemoryError:
+            raise
+        except BaseException as error:
+            raise SubgoalError from error
+
+    return subgoal
 
 
 SUBGOAL = "subgoal.py"

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from lawbook.host.blame import NonsenseError
 from lawbook.host.load import Engine
+from lawbook.host.strict import NonsenseError, action, short, truth
 from lawbook.record import Action
 
 _now = time.perf_counter
@@ -52,35 +52,6 @@ def search(engine: Engine, state: Any, goal: Callable[[Any], Any] | None, defaul
     return (_breadth_first if engine.heuristic is None else _a_star)(engine, state, wanted, options, bounds)
 
 
-def truth(answer: Any, function: Callable[[Any], Any]) -> bool:
-    """`answer` as a bool. Raises NonsenseError when it is none (a forgotten `return` gives None)."""
-    if answer is True or answer is False:
-        return answer
-    if type(answer).__name__ in ("bool", "bool_") or (type(answer) is int and answer in (0, 1)):  # numpy's
-        return bool(answer)
-    name = getattr(function, "__name__", "is_goal")
-    raise NonsenseError("type", f"{name} returned {_short(answer)}; it must return True or False.")
-
-
-def tidy(raw: Any, function: str) -> Action:
-    """An action as the program wrote it (an id, (id, x, y), or anything with .id .x .y). Raises NonsenseError."""
-    if type(raw) is Action:
-        return raw
-    if hasattr(raw, "id"):
-        parts = (raw.id, getattr(raw, "x", None), getattr(raw, "y", None))
-    elif isinstance(raw, tuple | list) and len(raw) in (1, 3):
-        parts = (*raw, None, None)[:3]
-    else:
-        parts = (raw, None, None)
-    try:
-        number, x, y = (None if part is None else int(part.__index__()) for part in parts)
-        if number is not None:
-            return Action(number, x, y)
-    except (AttributeError, TypeError):
-        pass
-    raise NonsenseError("type", f"{function} gave {_short(raw)}; an action is an id, (id, x, y), or has .id .x .y.")
-
-
 class _Options:
     """What a search tries in a state: what the program's `actions` offers, or the same everywhere (`fixed`, else None)."""
 
@@ -95,8 +66,8 @@ class _Options:
             raw = self._offered(state)
             if raw is not self._seen or type(raw) is not tuple:  # most programs return one constant tuple
                 if not isinstance(raw, Iterable):
-                    raise NonsenseError("type", f"actions returned {_short(raw)}; it must return actions.")
-                self._tidied = tuple(tidy(item, "actions") for item in raw)
+                    raise NonsenseError("type", f"actions returned {short(raw)}; it must return actions.")
+                self._tidied = tuple(action(item, "actions") for item in raw)
                 self._seen = raw
         return self._tidied
 
@@ -122,8 +93,8 @@ def _breadth_first(engine: Engine, start: Any, wanted: Callable[[Any], Any], opt
                 if not nodes & 63 and _now() > deadline:
                     return Way(None, "bfs", "seconds", nodes)
                 state = states[at]
-                for action in fixed or options(state):
-                    new = step(state, action)
+                for tried in fixed or options(state):
+                    new = step(state, tried)
                     if new is state:
                         continue
                     add(new if key is None else key(new))
@@ -132,14 +103,14 @@ def _breadth_first(engine: Engine, start: Any, wanted: Callable[[Any], Any], opt
                     size += 1
                     found = wanted(new)
                     if found is not False and (found is True or truth(found, wanted)):
-                        return Way([*_way(at, origins, actions), action], "bfs", None, nodes)
+                        return Way([*_way(at, origins, actions), tried], "bfs", None, nodes)
                     if over is not None:
                         lost = over(new)
                         if lost is not False and (lost is True or truth(lost, over)):
                             continue
                     states.append(new)
                     origins.append(at)
-                    actions.append(action)
+                    actions.append(tried)
             begin, end = end, len(states)
             if begin == end:
                 return Way(None, "bfs", None, nodes)
@@ -185,15 +156,15 @@ def _a_star(engine: Engine, start: Any, wanted: Callable[[Any], Any], options: _
             nodes += 1
             if not nodes & 63 and _now() > bounds.deadline:
                 return Way(None, "astar", "seconds", nodes)
-            for action in options(state):
-                new = step(state, action)
+            for tried in options(state):
+                new = step(state, tried)
                 name = new if key is None else key(new)
                 if depth + 1 < best.get(name, depth + 2):
                     best[name] = depth + 1
                     heapq.heappush(heap, (depth + 1 + _estimate(engine, new), -depth - 1, len(states)))
                     states.append(new)
                     origins.append(at)
-                    actions.append(action)
+                    actions.append(tried)
     except MemoryError:
         return Way(None, "astar", "memory", nodes)
     return Way(None, "astar", cut, nodes)
@@ -206,7 +177,7 @@ def _estimate(engine: Engine, state: Any) -> float:
         number = float(value)
         if number == number:
             return number
-    raise NonsenseError("type", f"heuristic returned {_short(value)}; it must return a number.")
+    raise NonsenseError("type", f"heuristic returned {short(value)}; it must return a number.")
 
 
 def _own(engine: Engine, state: Any, options: _Options, bounds: Bounds) -> Way | None:
@@ -216,23 +187,15 @@ def _own(engine: Engine, state: Any, options: _Options, bounds: Bounds) -> Way |
     if raw is None:
         return None
     if not isinstance(raw, Iterable):
-        raise NonsenseError("type", f"plan returned {_short(raw)}; it must return actions, or None.")
+        raise NonsenseError("type", f"plan returned {short(raw)}; it must return actions, or None.")
     actions: list[Action] = []
     for item in raw:
         if len(actions) == bounds.depth:
             return None
-        actions.append(tidy(item, "plan"))
+        actions.append(action(item, "plan"))
         state = engine.step(state, actions[-1])
         if truth(engine.is_goal(state), engine.is_goal):
             return Way(actions, "own", None, len(actions))
         if engine.is_over is not None and truth(engine.is_over(state), engine.is_over):
             return None
     return None
-
-
-def _short(value: Any) -> str:
-    try:
-        text = repr(value)
-    except BaseException:  # its __repr__ is the program's
-        text = "something"
-    return f"{text[:80]} ({type(value).__name__})"

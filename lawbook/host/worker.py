@@ -12,10 +12,11 @@ import numpy as np
 
 from lawbook import wire
 from lawbook.host import sandbox
-from lawbook.host.blame import NonsenseError, blame
+from lawbook.host.blame import blame
 from lawbook.host.load import SUBGOAL, Engine, load, predicate
 from lawbook.host.ring import Ring
-from lawbook.host.search import Bounds, search, truth
+from lawbook.host.search import Bounds, search
+from lawbook.host.strict import frame, sendable, truth
 from lawbook.record import Action
 
 RING_SECONDS = 0.05
@@ -82,8 +83,8 @@ class Server:
         shape = tuple(request["shape"])
         self._ring = ring = Ring(self._memory, shape)
         self._defaults = [Action(number) for number in request["available"] if number not in request["clicks"]]
-        frame = np.frombuffer(blobs[0], dtype=np.uint8).reshape(shape)  # read-only, because bytes are
-        first = {"frame": frame, "level": request["level"], "available_actions": tuple(request["available"])}
+        seen = np.frombuffer(blobs[0], dtype=np.uint8).reshape(shape)  # read-only, because bytes are
+        first = {"frame": seen, "level": request["level"], "available_actions": tuple(request["available"])}
         at, unheard = 0, 0
         try:
             state = self._engine.initial_state(first)
@@ -121,11 +122,11 @@ class Server:
         """Put rendering and status number `at` into the ring."""
         ring, engine = self._ring, self._engine
         goal = engine.is_goal(state)
-        frame = engine.render(state)
-        if type(frame) is not np.ndarray or frame.dtype is not _UINT8 or frame.shape != ring.frames.shape[1:]:
-            frame = _frame(frame, ring.frames.shape[1:])
+        shown = engine.render(state)
+        if type(shown) is not np.ndarray or shown.dtype is not _UINT8 or shown.shape != ring.frames.shape[1:]:
+            shown = frame(shown, ring.frames.shape[1:])
         slot = at % ring.capacity
-        ring.frames[slot] = frame
+        ring.frames[slot] = shown
         status = _RUNNING
         if goal is not False and truth(goal, engine.is_goal):
             status = _COMPLETED
@@ -148,9 +149,8 @@ class Server:
         bounds = Bounds(request["nodes"], request["depth"], _now() + request["seconds"])
         way = search(self._engine, self._state, self._goal(request), self._defaults, bounds)
         for action in way.actions or ():
-            _check(action, self._ring.frames.shape[1:])
-        shortest = way.method == "bfs" and self._engine.key is None
-        return {"actions": way.actions, "method": way.method, "cut": way.cut, "nodes": way.nodes, "shortest": shortest}
+            sendable(action, self._ring.frames.shape[1:])
+        return {**way._asdict(), "keyed": self._engine.key is not None}
 
     def _goal(self, request: dict[str, Any]) -> Callable[[Any], Any] | None:
         if request["goal"] is None:
@@ -161,34 +161,3 @@ class Server:
 
 def _actions(rows: Sequence[Sequence[int | None]]) -> list[Action]:
     return [Action(*row) for row in rows]  # type: ignore[arg-type]
-
-
-def _check(action: Action, shape: tuple[int, ...]) -> None:
-    """Raises NonsenseError for what no world takes."""
-    if action.id < 1:
-        raise NonsenseError(
-            "type", f"The way found holds action {action.id}; a program's actions are numbered from 1 (0 is the reset)."
-        )
-    if action.x is not None or action.y is not None:
-        on_it = action.x is not None and action.y is not None and 0 <= action.x < shape[1] and 0 <= action.y < shape[0]
-        if not on_it:
-            where = f"x={action.x}, y={action.y}"
-            raise NonsenseError("type", f"The way found holds a click at {where}; the frames here are {shape[0]} x {shape[1]}.")
-
-
-def _frame(frame: Any, shape: tuple[int, int]) -> Any:
-    """What `render` returned as an array that fits, where it is not already one. Raises NonsenseError."""
-    try:
-        array = np.asarray(frame)
-    except ValueError:
-        message = f"render returned rows of different lengths; the frames here are {shape[0]} x {shape[1]}."
-        raise NonsenseError("shape", message) from None
-    if array.dtype.kind not in "iub":
-        what = f"a {type(frame).__name__}" if array.dtype == object or array.ndim == 0 else f"an array of {array.dtype}"
-        raise NonsenseError("type", f"render returned {what}; a frame is an array of whole numbers from 0 to 255 (uint8).")
-    if array.shape != shape:
-        raise NonsenseError("shape", f"render returned shape {array.shape}, the frames here are {shape[0]} x {shape[1]}.")
-    if array.size and (array.min() < 0 or array.max() > 255):
-        wrong = array.min() if array.min() < 0 else array.max()
-        raise NonsenseError("type", f"render returned a cell of {wrong}; a frame holds whole numbers from 0 to 255.")
-    return array

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
+from threading import RLock
 from typing import Any, Self, overload
 
 import numpy as np
@@ -84,6 +85,7 @@ class Ledger:
         self.path = path
         self._db = database
         self._lock = lock
+        self._turn = RLock()  # one statement at a time: sqlite3 shares prepared statements between threads
         self._tail = _Tail()
         self._known = {row[0] for row in self._query("SELECT id FROM contents")} if lock is not None else set()
         self._cached_frame = lru_cache(_CACHED_FRAMES)(self._read_frame)
@@ -141,14 +143,15 @@ class Ledger:
         contents = list(tail.contents.items())
         rest = _Tail(contents=dict(contents[tail.claimed :]))
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany(
-                "INSERT INTO contents (id, kind, data) VALUES (?, ?, ?)",
-                [(name, kind, data) for name, (kind, data) in contents[: tail.claimed]],
-            )
-            self._db.executemany(f"INSERT INTO events ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", [row for row, _ in tail.rows])
-            self._db.execute("COMMIT")
-            self._tail = rest
+            with self._turn:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.executemany(
+                    "INSERT INTO contents (id, kind, data) VALUES (?, ?, ?)",
+                    [(name, kind, data) for name, (kind, data) in contents[: tail.claimed]],
+                )
+                self._db.executemany(f"INSERT INTO events ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", [row for row, _ in tail.rows])
+                self._db.execute("COMMIT")
+                self._tail = rest
         except BaseException as error:
             if self._db.in_transaction:
                 self._db.rollback()
@@ -269,7 +272,8 @@ class Ledger:
 
     def _query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
-            return self._db.execute(statement, values).fetchall()
+            with self._turn:
+                return self._db.execute(statement, values).fetchall()
         except sqlite3.DatabaseError as error:
             raise UsageError(f"The ledger {self.path} cannot be read ({error}); it is damaged or closed.") from error
 

@@ -82,7 +82,7 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    # Autocommit: transactions are begun and ended by name. SQLite is built serialized, so several threads may read.
+    # Autocommit: transactions are begun and ended by name. Threads take turns in the ledger.
     address = f"{path.resolve().as_uri()}?mode={mode}"
     database = sqlite3.connect(address, uri=True, isolation_level=None, timeout=10, check_same_thread=False)
     database.execute("PRAGMA synchronous = FULL")

@@ -1,4 +1,4 @@
-"""The mind that thinks nothing: one of the actions that are available, uniformly; a click goes to any cell. The floor to compare with."""
+"""The mind that thinks nothing: any available action, uniformly; a click goes to any cell. The floor to compare with."""
 
 from __future__ import annotations
 

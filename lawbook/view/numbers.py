@@ -30,11 +30,12 @@ class LevelNumbers:
 class RunNumbers:
     """What a run came to.
 
-    outcome: how it ended, None while it can go on. levels_completed: the furthest; levels: how many there are, None where the world
-    never says. sorts: actions by kind (plan, probe, reset). compared, exact: predictions by any member that were compared with what
-    was observed, and those that came true. proposals by outcome of the gate, and by decision. versions: accepted changes, all members.
-    rules: in the rulebooks that stand; description_bytes: rulebook plus program without comments, per member. calls: of the mind, by
-    operation, failed ones included. costs: sums of everything numeric in the mind's receipts. seconds: from the first event to the last.
+    outcome: how it ended, None while it can go on. levels_completed: the furthest; levels: how many there are, None where the
+    world never says. sorts: actions by kind (plan, probe, reset). compared, exact: predictions by any member that were compared
+    with what was observed, and those that came true. proposals: by outcome of the gate; decisions: by decision. versions: accepted
+    changes, all members. rules, description_bytes (rulebook plus program without comments), standing (admissible): per member.
+    calls: of the mind, by operation, failed ones included. costs: sums of everything numeric in the mind's receipts.
+    seconds: from the first event to the last.
     """
 
     world: str

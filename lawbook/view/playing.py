@@ -53,7 +53,7 @@ class Show:
 
 
 def new(world: str, asked: Mapping[str, Any], out: Path, show: Show) -> int:
-    """Play a new run; `asked` are fields of RunConfig that were given. Returns the exit code. Raises LawbookError before it begins."""
+    """Play a new run and return the exit code. asked: fields of RunConfig that were given. Raises LawbookError before it begins."""
     console, stage = show.stage()
     mind = make_mind(asked.get("mind", RunConfig.mind))
     if "protocol" not in asked and not mind.proposes:

@@ -6,6 +6,7 @@ import html
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from lawbook.hypothesis import Hypothesis
 from lawbook.memory.ledger import Ledger
@@ -16,11 +17,12 @@ from lawbook.view.legs import Leg, chapters
 from lawbook.view.numbers import Counting, RunNumbers
 from lawbook.view.palette import css, palette
 from lawbook.view.rules import Change, diff, texts
+from lawbook.view.story import Missed, Opened, Proposed, Stepped, Told
 from lawbook.view.style import STYLE
-from lawbook.view.story import Ended, Missed, Opened, Proposed, Remarked, Stepped, Told
 from lawbook.view.way import Point, way
 from lawbook.view.words import clean, count, moment, one_line, percent, seconds
 
+Mask = npt.NDArray[np.bool_]
 BOARDS, DIFF_LINES, ENTRIES = 150, 600, 3000
 """Most boards, most lines of one diff, and most entries of the time line that a page holds; what is cut is named."""
 
@@ -108,8 +110,8 @@ def _final(state: State) -> Iterator[str]:
 def _footer(n: RunNumbers, opened: Opened) -> Iterator[str]:
     versions = ", ".join(f"{name} {number}" for name, number in opened.versions.items())
     yield f"<footer><p>Began {moment(n.began)}. Sandbox: {esc(n.sandbox or 'unknown')}. {esc(versions)}.</p>"
-    yield f"<p>Ledger of {count(n.events, 'event')}, head <code>{esc(n.head)}</code>. The chain shows edits of anything before the head; "
-    yield "keep the head elsewhere to notice a ledger that was cut or written anew.</p></footer>"
+    yield f"<p>Ledger of {count(n.events, 'event')}, head <code>{esc(n.head)}</code>. "
+    yield "The chain shows edits of anything before it; kept elsewhere, it also shows a ledger cut or written anew.</p></footer>"
 
 
 class _Page:
@@ -132,7 +134,7 @@ class _Page:
             yield f'<li class="{base.mood}"><span class="at">{base.at:,}</span><div>{content}</div></li>'
         yield "</ol>"
         if number > ENTRIES:
-            yield f"<p class='dim'>{number - ENTRIES:,} entries more are left out; `lawbook history` and the ledger have them all.</p>"
+            yield f"<p class='dim'>{number - ENTRIES:,} entries more are left out; the ledger has them all.</p>"
 
     def _entry(self, told: Told) -> str:
         match told:
@@ -140,12 +142,11 @@ class _Page:
                 return self._proposed(told)
             case Missed():
                 return self._missed(told)
+            case Opened():
+                return ""
             case Stepped(status=Status.RUNNING) if told.sort is Sort.PLAN:
                 return ""
-            case Stepped() | Ended() | Remarked() | Opened():
-                return f"<p>{esc(told.line)}</p>" if told.line else ""
-            case _:
-                return f"<p>{esc(told.line)}</p>" if told.line else ""
+        return f"<p>{esc(told.line)}</p>" if told.line else ""
 
     def _proposed(self, told: Proposed) -> str:
         if told.accepted and told.version is None:
@@ -184,7 +185,7 @@ class _Page:
         frames = leg.frames(self._ledger) if len(leg.steps) > 1 and self._boards else []
         return text + (f'<div class="boards">{self._board(frames[0], "the way", None, way(frames))}</div>' if frames else "")
 
-    def _board(self, frame: Frame, caption: str, wrong: np.ndarray | None = None, points: Iterable[Point] = ()) -> str:  # type: ignore[type-arg]
+    def _board(self, frame: Frame, caption: str, wrong: Mask | None = None, points: Iterable[Point] = ()) -> str:
         self._boards -= 1
         height, width = frame.shape
         across = 256 if width >= 24 else 160
@@ -216,5 +217,7 @@ def _diff(before: Hypothesis | None, after: Hypothesis) -> str:
         f'<span class="{"file" if line[:3] in ("+++", "---") else classes.get(line[:1], "")}">{esc(line)}\n</span>'
         for line in lines[:DIFF_LINES]
     )
-    cut = f"<p class='dim'>{len(lines) - DIFF_LINES:,} lines more; `lawbook history` has them.</p>" if len(lines) > DIFF_LINES else ""
+    cut = (
+        f"<p class='dim'>{len(lines) - DIFF_LINES:,} lines more; `lawbook history` has them.</p>" if len(lines) > DIFF_LINES else ""
+    )
     return f"<details><summary>diff, {count(len(lines), 'line')}</summary><pre>{shown}</pre>{cut}</details>"

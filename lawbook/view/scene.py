@@ -19,7 +19,7 @@ from lawbook.view.way import Point
 from lawbook.view.words import clean, count, one_line
 
 COLOURS = {"good": "green", "bad": "red", "busy": "cyan", "ask": "yellow", "think": "magenta", "plain": "white"}
-"""Colour of every mood: it went well, it was wrong, a plan is followed, something is being found out, a mind is at work, nothing special."""
+"""Colour of every mood: it went well, it was wrong, a plan is followed, something is found out, a mind thinks, none of these."""
 MARKS = {"+": "bold green", "-": "red strike", "~": "yellow", " ": ""}
 
 _SIDE = 38
@@ -79,7 +79,7 @@ class Scene:
             fit(self.frame.shape, room, top - 2),
             self.way,
             self.wrong,
-            self.board_mood,  # type: ignore[arg-type]
+            self.board_mood,
         )
         colour = COLOURS[self.mood]
         panel = Panel(
@@ -137,10 +137,10 @@ class Scene:
         kept: set[int] = set()
         used = 0
         for k in sorted(range(len(drawn)), key=lambda k: (drawn[k][0].mark == " ", drawn[k][0].name.startswith("Q"), k)):
-            lines = len(drawn[k][1])
-            if used + lines <= room - (len(kept) < len(drawn) - 1):
+            takes = len(drawn[k][1])
+            if used + takes <= room - (len(kept) < len(drawn) - 1):
                 kept.add(k)
-                used += lines
+                used += takes
         for k, (_, lines) in enumerate(drawn):
             if k in kept:
                 yield from lines

@@ -281,7 +281,9 @@ class Teller:
             case Kind.VERDICT:
                 told = Remarked(**here, text=f"an exploration could not be used: {body['verdict']['reason']}", bad=True)
             case Kind.DRAW if body["plan"] in self._plans:
-                told = Planned(**here, plan=self._plans[body["plan"]], number=body["plan"], classes=body["classes"], drawn=body["drawn"])
+                told = Planned(
+                    **here, plan=self._plans[body["plan"]], number=body["plan"], classes=body["classes"], drawn=body["drawn"]
+                )
             case Kind.CALL:
                 answered = body["answer"] is not None
                 told = Called(

@@ -7,7 +7,8 @@ STYLE = """
 *{box-sizing:border-box}
 body{margin:0;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 main{max-width:980px;margin:0 auto;padding:32px 20px 64px}
-h1{font-size:1.5rem;margin:.2em 0;overflow-wrap:anywhere}h2{font-size:1.1rem;margin:2.2em 0 .6em}p{margin:.3em 0;overflow-wrap:anywhere}
+h1{font-size:1.5rem;margin:.2em 0;overflow-wrap:anywhere}
+h2{font-size:1.1rem;margin:2.2em 0 .6em}p{margin:.3em 0;overflow-wrap:anywhere}
 .brand{letter-spacing:.18em;text-transform:uppercase;font-size:.75rem;color:var(--dim)}.dim,small,figcaption,footer{color:var(--dim)}
 .outcome{font-size:1.05rem}.outcome b{padding:.1em .6em;border-radius:99px;margin-right:.4em;color:var(--back)}
 .outcome.good b{background:var(--good)}.outcome.bad b{background:var(--bad)}

@@ -1,4 +1,4 @@
-"""The text of commands: what `play` says at its end, `runs`, `show`, `history` and `verify`. Lines for rich, nothing printed here."""
+"""The text of commands: what `play` says at its end, `runs`, `show`, `history` and `verify`. Lines for rich; prints nothing."""
 
 from __future__ import annotations
 
@@ -23,9 +23,14 @@ def ending(numbers: RunNumbers) -> Text:
     colour = COLOURS["good" if numbers.outcome == "won" else "bad"]
     of = f" of {numbers.levels}" if numbers.levels else ""
     shortest = f" ({numbers.baseline} {numbers.shortest})" if numbers.shortest and numbers.outcome == "won" else ""
-    told = f"{numbers.levels_completed}{of} levels, {count(numbers.actions, 'action')}{shortest}, {count(numbers.versions, 'version')}, "
-    told += f"{count(numbers.mismatches, 'wrong prediction')}, {seconds(numbers.seconds)}"
-    return Text.assemble((numbers.outcome or "not ended", f"bold {colour}"), f": {told}")
+    told = [
+        f"{numbers.levels_completed}{of} levels",
+        count(numbers.actions, "action") + shortest,
+        count(numbers.versions, "version"),
+        count(numbers.mismatches, "wrong prediction"),
+        seconds(numbers.seconds),
+    ]
+    return Text.assemble((numbers.outcome or "not ended", f"bold {colour}"), f": {', '.join(told)}")
 
 
 def show(numbers: RunNumbers, path: Path) -> Iterator[Text]:

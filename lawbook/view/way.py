@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,13 +22,13 @@ def way(frames: Sequence[Frame]) -> list[Point]:
     What moves has arrived at the cells that change now and change again with the next move, and has left those that changed
     with the last move too. Where nothing changes it stands still.
     """
-    changed = [np.argwhere(one != two) for one, two in zip(frames, frames[1:], strict=False) if one.shape == two.shape]
+    changed = [np.argwhere(one != two) for one, two in pairwise(frames) if one.shape == two.shape]
     moves = [{(int(r), int(c)) for r, c in cells} if 0 < len(cells) <= _MOST * frames[0].size else set() for cells in changed]
     real = [k for k, cells in enumerate(moves) if cells]
     if not real:
         return []
     places: dict[int, set[tuple[int, int]]] = {}
-    for this, after in zip(real, real[1:], strict=False):
+    for this, after in pairwise(real):
         places[this] = moves[this] & moves[after] or moves[this]
     if len(real) == 1:
         # One move only: the changed cells farther along are where it went, but which end that is cannot be told; take the middle.

@@ -7,7 +7,7 @@ import time
 
 # Control characters (new line and tab aside), marks that turn the direction of writing, lone surrogates: whatever a terminal or a
 # browser would obey, or choke on, instead of showing it.
-_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]")
 
 
 def clean(text: str) -> str:

@@ -69,6 +69,8 @@ def refuses_action(spec: WorldSpec, last: Observation, action: Action, *, now: b
     now: also ask whether the world accepts it at present (for an action later in a plan only the spec is known). RESET is not
     for this: it has its own rule in the gate.
     """
+    if not all(type(part) is int or (part is None and k > 0) for k, part in enumerate(action)):
+        return f"An action is whole numbers: an id, and x and y for a click; not {tuple(action)!r}."
     if action.id not in spec.actions:
         return f"There is no action {action.id}; the actions are {', '.join(map(str, spec.actions))}."
     if action.id in spec.clicks:

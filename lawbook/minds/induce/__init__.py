@@ -1,4 +1,4 @@
-"""The built-in mind: it induces rulebook and program from the record alone, with no language model, no network and no world in mind."""
+"""The built-in mind: rulebook and program induced from the record alone, with no language model, no network, no world in mind."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from lawbook.answers import Judgement, Outcome, Probe, Subgoal
 from lawbook.errors import UsageError
 from lawbook.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.minds.induce.explore import exploration
-from lawbook.minds.induce.laws import Laws, Study, rivals, study
+from lawbook.minds.induce.laws import rivals
 from lawbook.minds.induce.memorise import memorised
+from lawbook.minds.induce.study import Study, study
+from lawbook.minds.induce.tables import Laws
 from lawbook.minds.induce.write import written
 from lawbook.minds.mind import Case, Why, judge_by_trace
 from lawbook.record import Record
@@ -37,14 +39,23 @@ class InducingMind:
     def propose(self, case: Case) -> Proposal:
         """The laws of this member's rank among the rivals, with every exception that they need to reproduce the record."""
         current = case.hypothesis
-        refused = [version.hypothesis for version in case.history if version.outcome is not Outcome.ADMISSIBLE and version.at == case.record.actions]
+        refused = [
+            version.hypothesis
+            for version in case.history
+            if version.outcome is not Outcome.ADMISSIBLE and version.at == case.record.actions
+        ]
         if current is not None and not case.admissible:
             refused.append(current)
         tried = next((h for h in self._hypotheses(case) if not any(_equal(h, other, case) for other in refused)), None)
         tried = tried or next(self._hypotheses(case))
         if current is not None and case.admissible:
             if case.why is Why.SIMPLIFY and not tried.same_program(current) and tried.description_bytes < current.description_bytes:
-                return Proposal(Decision.SIMPLIFY, tried.rulebook if case.needs_rulebook else None, tried.files, "A shorter account of the same record.")
+                return Proposal(
+                    Decision.SIMPLIFY,
+                    tried.rulebook if case.needs_rulebook else None,
+                    tried.files,
+                    "A shorter account of the same record.",
+                )
             if case.why is Why.SIMPLIFY or tried.same_program(current):
                 return Proposal(Decision.RETAIN, diagnosis="The record says nothing new.")
         diagnosis = _diagnosis(case)
@@ -97,7 +108,9 @@ def _diagnosis(case: Case) -> str:
 def _doubts(rivals: list[Laws]) -> list[str]:
     if len(rivals) < 2:
         return []
-    return [f"Which of {len(rivals)} sets of laws is true? The record fits them all; they differ in what completes or ends a level."]
+    return [
+        f"Which of {len(rivals)} sets of laws is true? The record fits them all; they differ in what completes or ends a level."
+    ]
 
 
 class InduceSource:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,12 @@ from lawbook.minds.induce.walker import find
 from lawbook.record import Action, Trajectory
 
 SAMPLE = 24
-"""Changes looked at in one trajectory, to find a figure and to weigh it; the tables are then checked on everything."""
+"""Changes of one trajectory that a figure is weighed by; the tables are then checked on everything."""
+PROPOSING = 8
+"""Changes in which figures are looked for."""
+STEERED = 0.3
+"""Share of its moves, averaged over the actions, that knowing the action must explain beyond the commonest move of all; a figure
+below that goes its own way."""
 UNSTEADY = 4
 """What a move costs that is not the usual one for its action, in cells left unexplained."""
 
@@ -56,7 +62,7 @@ def _changes(trajectory: Trajectory) -> Changes:
 def _best(samples: Sequence[Changes]) -> Look | None:
     """The figure that leaves least unexplained in the samples; None when none pays for its own description."""
     counted: Counter[Look] = Counter()
-    for before, after in pairwise(samples[0].frames):
+    for before, after in pairwise(samples[0].frames[: PROPOSING + 1]):
         counted.update({mover.look for mover in movers(before, after)})
     nothing = sum(int((a != b).sum()) for sample in samples for a, b in pairwise(sample.frames))
     costs = [(_cost(look, samples), rank, look) for rank, (look, _) in enumerate(counted.most_common(12))]
@@ -64,22 +70,32 @@ def _best(samples: Sequence[Changes]) -> Look | None:
     return look if cost < nothing else None
 
 
-def _cost(look: Look, samples: Sequence[Changes]) -> int:
-    """Cells of the look, of the other places that look like it, and of all that its moves do not explain."""
+def _cost(look: Look, samples: Sequence[Changes]) -> float:
+    """Cells of the look, of the other places that look like it, and of all that its moves do not explain; infinite if unsteered."""
     cells = [cells_of(look)]
     rows, cols, colours = cells[0]
-    cost, moves = len(colours), dict[Action, Counter[Cell]]()
+    cost, moves = len(colours), defaultdict[Action, Counter[Cell]](Counter)
     for sample in samples:
         cost += max(len(find(sample.frames[0], look)) - 1, 0)
         spots = track(sample.frames, [look])
         for action, (before, after), (at, to) in zip(sample.actions, pairwise(sample.frames), pairwise(spots), strict=True):
             cost += _unexplained(before, after, at, to, rows, cols)
             if at.body >= 0 and to.body >= 0:
-                moves.setdefault(action, Counter())[to.row - at.row, to.col - at.col] += 1
+                moves[action][to.row - at.row, to.col - at.col] += 1
+    if not _steered(moves.values()):
+        return inf
     for counted in moves.values():
         counted.pop((0, 0), None)
         cost += UNSTEADY * (counted.total() - max(counted.values(), default=0))
     return cost
+
+
+def _steered(moves: Iterable[Counter[Cell]]) -> bool:
+    """Do the actions decide where it goes? Not asked before two actions have been seen to change something twice."""
+    often = [counted for counted in moves if counted.total() > 1]
+    (usual, _), *_ = sum(often, Counter[Cell]()).most_common(1) or [((0, 0), 0)]
+    gains = [(max(counted.values()) - counted[usual]) / counted.total() for counted in often]
+    return len(gains) < 2 or sum(gains) / len(gains) > STEERED
 
 
 def _unexplained(before: Any, after: Any, at: Spot, to: Spot, rows: Any, cols: Any) -> int:

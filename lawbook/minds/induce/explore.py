@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lawbook.answers import Probe, Subgoal
-from lawbook.minds.induce.laws import Laws, Moment, Study, named, rarity, survey, unseen
+from lawbook.minds.induce.goals import rarity, survey, unseen
 from lawbook.minds.induce.memorise import tip
 from lawbook.minds.induce.perceive import Spot
+from lawbook.minds.induce.study import Moment, Study
+from lawbook.minds.induce.tables import Laws, named
 from lawbook.minds.induce.walker import RUNNING, State, Walker
 from lawbook.minds.mind import Case
-from lawbook.record import Action
+from lawbook.record import Action, Trajectory
 
-NODES = 20_000
+NODES = 4_000
 """States looked at in the search for something untried."""
+LATELY, CIRCLES = 40, 4
+"""Coming back to one frame this many times within so many steps is going in circles."""
 ENOUGH = 12
 """Places in which an action is tried that has never moved the avatar, before it is left for last."""
 
 
 class Try(NamedTuple):
-    """Something untried: take `action` in `state`, `distance` actions from here. Smaller comes first."""
+    """Something untried: take `action` in `state`, `distance` actions from here, the first of them `first`. Smaller comes first."""
 
     tier: int
     rarity: int
     distance: int
     order: int
     action: int
+    first: int
     state: State
     question: str
 
@@ -41,15 +46,23 @@ def exploration(case: Case, laws: Laws, seen: Study) -> Subgoal | Probe:
     here = tip(walker, case.record.here)
     available = _available(case)
     walking = [action for action in available if action not in case.interface.clicks]
-    best = min(_tries(walker, here, walking, seen), default=None) if here.body >= 0 else None
+    tries = _tries(walker, here, walking, seen) if here.body >= 0 and not _in_circles(case.record.here) else iter(())
+    best = min(tries, default=None)
     if best is None:
-        return _blindly(case, available, seen)
-    if best.distance and not case.refusal:
-        return Subgoal(_source(best.state), best.question)
-    if best.distance:
-        # The way was refused: what can be tried from here?
-        best = min((one for one in _tries(walker, here, walking, seen) if not one.distance), default=None)
-    return _blindly(case, available, seen) if best is None else Probe(Action(best.action), best.question)
+        return _blindly(case, available)
+    if not best.distance:
+        return Probe(Action(best.action), best.question)
+    if case.refusal or not case.admissible:
+        # Nobody plans the way, so it is walked one probe at a time.
+        return Probe(Action(best.first), f"On the way to this: {best.question}")
+    return Subgoal(_source(best.state), best.question)
+
+
+def _in_circles(trajectory: Trajectory) -> bool:
+    """Has this very frame been come back to again and again of late? What was tried then has not helped."""
+    frames = trajectory.settled[-LATELY:]
+    same = (frames == frames[-1]).all(axis=(1, 2))
+    return int((same[1:] & ~same[:-1]).sum()) >= CIRCLES
 
 
 def _available(case: Case) -> list[int]:
@@ -62,8 +75,24 @@ def _source(state: State) -> str:
 
 
 def _tries(walker: Walker, here: State, actions: Sequence[int], seen: Study) -> Iterator[Try]:
-    """Everything untried within reach. What is worth more comes in a lower tier:
+    """Everything untried within reach."""
+    tried = _tried(walker, seen)
+    counts = rarity(survey(walker, Moment(here.ground, Spot(here.body, here.row, here.col)), here.width))
+    for distance, first, state in _reachable(walker, here, actions):
+        for order, action in enumerate(actions):
+            if (state.ground, state.row, state.col, action) not in tried.places:
+                worth = _worth(walker, state, action, tried, counts, distance)
+                if worth is not None:
+                    tier, rare, question = worth
+                    yield Try(tier, rare, distance, order, action, first or action, state, question)
 
+
+def _worth(
+    walker: Walker, state: State, action: int, tried: Tried, counts: Mapping[Any, int], distance: int
+) -> tuple[int, int, str] | None:
+    """(tier, rarity, question) of an action that has not been tried here; None when it is no use. What is worth more comes first:
+
+    -1  what is held to complete the level (where no plan leads there)
     0  an action that has never moved the avatar, where it could be seen to: the fewest steps for the likeliest sight of it
     1  a kind of thing that no law explains, the rarest kind first
     2  a particular thing of a kind that a law explains, never met itself
@@ -71,37 +100,26 @@ def _tries(walker: Walker, here: State, actions: Sequence[int], seen: Study) -> 
     4  an action that has never moved the avatar, in a new place
     5  any action in a place where it has not been tried
     """
-    laws, body = walker.laws, here.body
-    moves = laws.bodies[body]["moves"]
-    tried = _tried(walker, seen)
-    counts = rarity(survey(walker, Moment(here.ground, Spot(body, here.row, here.col)), here.width))
-    for distance, state in _reachable(walker, here, actions):
-        for order, action in enumerate(actions):
-            done = (state.ground, state.row, state.col, action) in tried.places
-            if action not in moves:
-                possible = unseen(moves) - tried.ruled_out[action]
-                ends = [_end(walker, state, move) for move in possible]
-                question = f"What does action {action} do?"
-                if not done and "enter" in ends and "die" not in ends:
-                    yield Try(0, (distance + 1) * len(ends) * 12 // ends.count("enter"), distance, order, action, state, question)
-                elif not done and tried.still[action] < ENOUGH:
-                    yield Try(4, tried.still[action], distance, order, action, state, question)
-                continue
-            row, col = state.row + moves[action][0], state.col + moves[action][1]
-            contact = walker.meets(state.ground, state.width, body, row, col)
-            known = any(key in laws.contacts for key in contact)
-            if done or _end(walker, state, moves[action]) == "die":
-                continue
-            thing = contact[0][0] == "exact"
-            if thing and not known:
-                yield Try(1, counts[contact[-1]], distance, order, action, state, f"What happens on meeting {_told(contact)}?")
-            elif thing and contact[0] not in tried.met:
-                yield Try(2, counts[contact[0]], distance, order, action, state, f"Does {_told(contact)} do what its like does?")
-            elif contact[0][0] != "floor" and (contact[0], action) not in tried.met:
-                question = f"What does {_told(contact)} do when action {action} meets it?"
-                yield Try(3, counts.get(contact[0], len(here.ground)), distance, order, action, state, question)
-            else:
-                yield Try(5, 0, distance, order, action, state, f"Is there something at row {row}, column {col} that cannot be seen?")
+    moves = walker.laws.bodies[state.body]["moves"]
+    if action not in moves:
+        ends = [_end(walker, state, move) for move in unseen(moves) - tried.ruled_out[action]]
+        if "enter" in ends and "die" not in ends:
+            return 0, (distance + 1) * len(ends) * 12 // ends.count("enter"), f"What does action {action} do?"
+        return (4, tried.still[action], f"What does action {action} do here?") if tried.still[action] < ENOUGH else None
+    row, col = state.row + moves[action][0], state.col + moves[action][1]
+    contact, end = walker.meets(state.ground, state.width, state.body, row, col), _end(walker, state, moves[action])
+    thing, met = contact[0][0] == "exact", _told(contact)
+    if end == "die":
+        return None
+    if end == "win":
+        return -1, 0, f"Does {met} complete the level?"
+    if thing and not any(key in walker.laws.contacts for key in contact):
+        return 1, counts[contact[-1]], f"What happens on meeting {met}?"
+    if thing and contact[0] not in tried.met:
+        return 2, counts[contact[0]], f"Does {met} do what its like does?"
+    if contact[0][0] != "floor" and (contact[0], action) not in tried.met:
+        return 3, counts.get(contact[0], len(state.ground)), f"What does {met} do when action {action} meets it?"
+    return 5, 0, f"Is there something at row {row}, column {col} that cannot be seen?"
 
 
 def _told(contact: Any) -> str:
@@ -119,18 +137,18 @@ def _end(walker: Walker, state: State, move: tuple[int, int]) -> str:
     return walker.effect(walker.meets(state.ground, state.width, state.body, row, col), None)[0].split()[0]
 
 
-def _reachable(walker: Walker, here: State, actions: Sequence[int]) -> Iterator[tuple[int, State]]:
-    """States within reach by these laws, the nearest first, with their distance."""
-    level, known, distance = [here], {here._replace(trail=-1)}, 0
+def _reachable(walker: Walker, here: State, actions: Sequence[int]) -> Iterator[tuple[int, int, State]]:
+    """States within reach by these laws, the nearest first: (distance, first action of the way or 0, state)."""
+    level, known, distance = [(0, here)], {here._replace(trail=-1)}, 0
     while level and len(known) < NODES:
-        yield from ((distance, state) for state in level)
+        yield from ((distance, first, state) for first, state in level)
         following = []
-        for state in level:
+        for first, state in level:
             for action in actions:
                 after = walker.step(state, Action(action))
                 if after.status == RUNNING and after.body >= 0 and (mark := after._replace(trail=-1)) not in known:
                     known.add(mark)
-                    following.append(after)
+                    following.append((first or action, after))
         level, distance = following, distance + 1
 
 
@@ -163,7 +181,7 @@ def _tried(walker: Walker, seen: Study) -> Tried:
     return tried
 
 
-def _blindly(case: Case, available: Sequence[int], seen: Study) -> Probe:
+def _blindly(case: Case, available: Sequence[int]) -> Probe:
     """No avatar, or nothing untried within reach: what this frame has not been answered with, else what was done least."""
     dice = random.Random(f"induce:{case.seed}:{case.member}:{case.call}")
     frame = case.record.here.last.frame

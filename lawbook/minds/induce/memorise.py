@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from lawbook.minds.induce.laws import Laws, Moment, Study, named
 from lawbook.minds.induce.perceive import compared
+from lawbook.minds.induce.study import Moment, Study
+from lawbook.minds.induce.tables import Laws, named
 from lawbook.minds.induce.walker import COMPLETED, OVER, RUNNING, State, Walker
 from lawbook.record import Observation, Status, Trajectory
 
 STATUS = {Status.RUNNING: RUNNING, Status.COMPLETED: COMPLETED, Status.OVER: OVER}
 PASSES = 6
-"""Passes in which exceptions are kept by place; after that every one is kept by its whole history, which cannot contradict itself."""
+"""Passes in which exceptions are kept by place; after that each is kept by its whole history, which cannot contradict itself."""
 PACKED = 40
 """More changed runs of cells than this are written as one packed ground."""
 
@@ -80,7 +81,7 @@ def _starts(laws: Laws, seen: Study) -> Iterator[tuple[int, Any]]:
 
 
 def _misses(walker: Walker, seen: Study) -> Iterator[tuple[int, int, Any, Any]]:
-    """Roll the walker over every trajectory; where it errs, say (step, trajectory, place, what follows) and go on from the truth."""
+    """Roll the walker over every trajectory; where it errs, (step, trajectory, place, what follows), and it goes on from the truth."""
     for index, (trajectory, moments) in enumerate(zip(seen.record, seen.moments, strict=True)):
         shown = len(compared(trajectory))
         state = walker.initial_state({"frame": trajectory.first.frame})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +35,8 @@ class Spot(NamedTuple):
     col: int
 
 
+CELLS = 64
+"""Changed cells of one colour that are looked at, to see how far they moved."""
 NOWHERE = Spot(-1, -1, -1)
 
 
@@ -47,18 +51,37 @@ def movers(before: Frame, after: Frame) -> list[Mover]:
         return []
     found: dict[tuple[Look, int, int], Mover] = {}
     for source, target, sign in ((before, after, 1), (after, before, -1)):
-        pieces = [(cells, move) for cells in _pieces(source, changed) if (move := _moved(cells, source, target, changed))]
-        for group, (rows, cols) in [*_groups(pieces), *pieces]:
-            for filled in (False, True):
-                look, row, col = _look(source, group, filled)
-                # Read backwards, the figure is found where it arrived: where an equal neighbour blurred it before.
-                row, col = (row, col) if sign > 0 else (row + rows, col + cols)
-                found.setdefault((look, row, col), Mover(look, row, col, (sign * rows, sign * cols)))
+        pieces = _pieces(source, changed)
+        for rows, cols in _moves(source, target, changed):
+            moved = [piece for piece, cells in pieces if _moved(piece, cells, (rows, cols), target, source, changed)]
+            for group in [*_groups(moved), *moved]:
+                for filled in (False, True):
+                    look, row, col = _look(source, group, filled)
+                    # Read backwards, the figure is found where it arrived: where an equal neighbour blurred it before.
+                    row, col = (row, col) if sign > 0 else (row + rows, col + cols)
+                    found.setdefault((look, row, col), Mover(look, row, col, (sign * rows, sign * cols)))
     return list(found.values())
 
 
-def _pieces(frame: Frame, changed: Any) -> list[set[Cell]]:
-    """The pieces of `frame` that hold changed cells, ground (pieces of more than a quarter of the frame) left out."""
+def _moves(before: Frame, after: Frame, changed: Any) -> list[Cell]:
+    """The moves that take most changed cells to changed cells of their colour, and the parts of those moves: a figure that moves by
+    less than its size leaves at one end and arrives at the other."""
+    cells = np.argwhere(changed)
+    votes: Counter[Cell] = Counter()
+    for colour in np.unique(before[changed]).tolist():
+        left, came = cells[before[changed] == colour][:CELLS], cells[after[changed] == colour][:CELLS]
+        if len(came):
+            moves, times = np.unique((came[None] - left[:, None]).reshape(-1, 2), axis=0, return_counts=True)
+            votes.update({(int(r), int(c)): int(n) for (r, c), n in zip(moves, times, strict=True)})
+    best: list[Cell] = []
+    for (rows, cols), _ in votes.most_common(4):
+        parts = gcd(rows, cols)
+        best += [(rows // parts * k, cols // parts * k) for k in range(1, parts + 1)]
+    return list(dict.fromkeys(best))
+
+
+def _pieces(frame: Frame, changed: Any) -> list[tuple[set[Cell], Any]]:
+    """The pieces of `frame` that hold changed cells, as sets and n x 2 arrays; those of more than a quarter of it are ground."""
     height, width = frame.shape
     colours, limit = frame.tolist(), max(1, frame.size // 4)
     seen: set[Cell] = set()
@@ -70,46 +93,34 @@ def _pieces(frame: Frame, changed: Any) -> list[set[Cell]]:
         while fringe:
             r, c = fringe.pop()
             for near in ((r - 1, c), (r + 1, c), (r, c - 1), (r, c + 1)):
-                if 0 <= near[0] < height and 0 <= near[1] < width and near not in piece:
-                    if colours[near[0]][near[1]] == colours[r][c]:
-                        piece.add(near)
-                        fringe.append(near)
+                inside = 0 <= near[0] < height and 0 <= near[1] < width and near not in piece
+                if inside and colours[near[0]][near[1]] == colours[r][c]:
+                    piece.add(near)
+                    fringe.append(near)
         seen |= piece
         if len(piece) <= limit:
-            pieces.append(piece)
+            pieces.append((piece, np.array(sorted(piece))))
     return pieces
 
 
-def _moved(piece: set[Cell], before: Frame, after: Frame, changed: Any) -> Cell | None:
-    """The shortest move that takes the piece from `before` to `after`, or None."""
-    cells = np.array(sorted(piece))
-    colour = before[cells[0, 0], cells[0, 1]]
-    arrived = np.argwhere(changed & (after == colour))
-    if not len(arrived) or not changed[cells[:, 0], cells[:, 1]].any():
-        return None
-    moves = arrived[0] - cells
-    for move in moves[np.argsort(np.abs(moves).sum(1), kind="stable")]:
-        there = cells + move
-        if there.min() < 0 or (there >= before.shape).any() or (after[there[:, 0], there[:, 1]] != colour).any():
-            continue
-        left = piece - {(r, c) for r, c in there.tolist()}
-        if left and all(changed[r, c] for r, c in left):
-            return int(move[0]), int(move[1])
-    return None
+def _moved(piece: set[Cell], cells: Any, move: Cell, after: Frame, before: Frame, changed: Any) -> bool:
+    """Is all of the piece found again that far on, and is what it left changed?"""
+    there = cells + move
+    if there.min() < 0 or (there >= before.shape).any():
+        return False
+    if (after[there[:, 0], there[:, 1]] != before[cells[0, 0], cells[0, 1]]).any():
+        return False
+    left = piece - {(r, c) for r, c in there.tolist()}
+    return bool(left) and all(changed[r, c] for r, c in left)
 
 
-def _groups(pieces: Sequence[tuple[set[Cell], Cell]]) -> list[tuple[set[Cell], Cell]]:
-    """Pieces that moved alike and touch (corners count), joined."""
-    groups: list[tuple[set[Cell], Cell]] = []
-    for cells, move in pieces:
-        near = {(r + dr, c + dc) for r, c in cells for dr in (-1, 0, 1) for dc in (-1, 0, 1)}
-        joined, apart = set(cells), []
-        for group, same in groups:
-            if same == move and near & group:
-                joined |= group
-            else:
-                apart.append((group, same))
-        groups = [*apart, (joined, move)]
+def _groups(pieces: Sequence[set[Cell]]) -> list[set[Cell]]:
+    """Pieces that touch (corners count), joined."""
+    groups: list[set[Cell]] = []
+    for piece in pieces:
+        near = {(r + dr, c + dc) for r, c in piece for dr in (-1, 0, 1) for dc in (-1, 0, 1)}
+        joined = piece.union(*(group for group in groups if near & group))
+        groups = [*(group for group in groups if not near & group), joined]
     return groups
 
 
@@ -146,6 +157,12 @@ def track(frames: Any, looks: Sequence[Look], start: Spot | None = None) -> list
     for before, after in pairwise(frames):
         spots.append(_next(before, after, spots[-1], looks, cells))
     return spots
+
+
+def covers(spot: Spot, cells: Sequence[tuple[Any, Any, Any]]) -> set[Cell]:
+    """The cells that an avatar there hides."""
+    r, c, _ = cells[spot.body]
+    return set(zip((spot.row + r).tolist(), (spot.col + c).tolist(), strict=True))
 
 
 def shows(frame: Frame, spot: Spot, cells: Sequence[tuple[Any, Any, Any]]) -> bool:

@@ -114,7 +114,10 @@ class Walker:
             # R2: an action that is not known to move the avatar changes nothing.
             return state._replace(trail=trail)
         row, col = state.row + move[0], state.col + move[1]
-        happens, paint = self.effect(self.meets(state.ground, state.width, state.body, row, col), name)
+        contact = self.meets(state.ground, state.width, state.body, row, col)
+        happens, paint = self.effect(contact, name)
+        if contact[0] == ("edge",):
+            row, col = state.row, state.col  # R5: whatever the edge does, nothing is seen beyond it
         return self.after(state, row, col, happens, paint)._replace(trail=trail)
 
     def memory(self, state: State, name: Any, trail: int) -> Any:

@@ -8,7 +8,7 @@ from importlib.resources import files as resources
 from typing import Any
 
 from lawbook.hypothesis import ENGINE, Hypothesis
-from lawbook.minds.induce.laws import Laws
+from lawbook.minds.induce.tables import Laws
 from lawbook.minds.induce.walker import COMPLETED, OVER, box
 
 _ENGINE = '''"""A walking world: the contract over `walker`, with what was learnt in `learnt`."""
@@ -35,7 +35,7 @@ def _walker() -> str:
 
 
 def written(laws: Laws, actions: Sequence[int], questions: Iterable[str]) -> Hypothesis:
-    """Rulebook and program of these laws. actions: ids of the world's actions. questions: what to ask besides what the laws leave open."""
+    """Rulebook and program of these laws. actions: ids of the world's actions. questions: besides those the laws leave open."""
     return Hypothesis(_rulebook(laws, actions, questions), {ENGINE: _ENGINE, "walker.py": _walker(), "learnt.py": _learnt(laws)})
 
 
@@ -101,7 +101,10 @@ def _general(laws: Laws) -> list[str]:
     moves = [f"action {action} {_way(*move)}" for body in laws.bodies for action, move in body["moves"].items()]
     exceptions = [
         *(f"at the start, first frame {mark:08x}: {_start(start)}" for mark, start in laws.starts.items()),
-        *(f"action {action} at row {row}, column {col}: {_follows(effect)}" for (_, row, col, action), effect in laws.places.items()),
+        *(
+            f"action {action} at row {row}, column {col}: {_follows(effect)}"
+            for (_, row, col, action), effect in laws.places.items()
+        ),
     ]
     lessons = [
         f"from first frame {mark:08x}, actions {' '.join(str(action) for action, _ in steps[:k])}: {_follows(effect)}"
@@ -141,7 +144,9 @@ def _start(start: Any) -> str:
 def _follows(effect: Any) -> str:
     body, row, col, status, changes = effect
     end = {COMPLETED: ", level completed", OVER: ", game over"}.get(status, "")
-    cells = "the whole ground is repainted" if isinstance(changes, str) else f"{sum(run for *_, run in changes)} cells of ground change"
+    cells = (
+        "the whole ground is repainted" if isinstance(changes, str) else f"{sum(run for *_, run in changes)} cells of ground change"
+    )
     return f"{cells}, {'no avatar' if body < 0 else f'avatar to row {row}, column {col}'}{end}"
 
 

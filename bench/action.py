@@ -1,0 +1,128 @@
+"""Milliseconds from one acknowledged action to the next, everything on disk, and what they are made of: `python bench/action.py`."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from lawbook.answers import Subgoal
+from lawbook.host.host import Host
+from lawbook.launch import new_run
+from lawbook.memory.ledger import Event, Kind, Ledger
+from lawbook.record import Action
+from lawbook.run import explore, plan, reflect
+from lawbook.runfolder import RunConfig
+from lawbook.session import Session
+from lawbook.worlds.process import WorldProcess
+
+ANYWHERE = Subgoal("def subgoal(state):\n    return True\n", "how long does it take?")
+BATCH = 100
+
+
+def learn_to_walk(session: Session) -> list[Action]:
+    """Let the built-in mind play the first level; two opposite moves from where the second begins that it predicts."""
+    while session.record.level == 0 and not session.ended:
+        for member in session.due():
+            reflect(session, member)
+        if session.state.active or plan(session):
+            session.follow()
+        else:
+            explore(session)
+    for member in session.due():
+        reflect(session, member)
+    for one, other in itertools.permutations(session.record.last.available, 2) if session.record.last else ():
+        before = session.record.here.last.frame
+        there = session.probe(Action(one), "a way there").observation
+        back = session.probe(Action(other), "and back?").observation
+        for member in session.due():
+            reflect(session, member)
+        if there is not None and back is not None and (back.frame == before).all() and (there.frame != before).any():
+            return [Action(one), Action(other)]
+    raise SystemExit("No two moves that undo each other were found; try another world.")
+
+
+def timed(world: str, actions: int, population: int, out: Path, host: Host) -> tuple[list[float], list[float]]:
+    """Milliseconds between acknowledged actions of an executed plan; and from intent to outcome (commit, send, world, receive)."""
+    acknowledged: list[float] = []
+    sent: list[float] = []
+
+    def listen(event: Event) -> None:
+        if event.kind is Kind.OBSERVE:
+            acknowledged.append(time.perf_counter())
+        elif event.kind is Kind.INTEND:
+            sent.append(time.perf_counter())
+
+    gaps: list[float] = []
+    inside: list[float] = []
+    config = RunConfig(world, budget=actions + 500, population=population)
+    with new_run(config, out, host=host, listener=listen) as (_, session):
+        walk = learn_to_walk(session)
+        for _ in range(actions // BATCH):
+            acknowledged.clear()
+            sent.clear()
+            outcome = session.execute(walk * (BATCH // 2), ANYWHERE)
+            assert not outcome.halted, outcome.halted
+            gaps += [1e3 * (b - a) for a, b in itertools.pairwise(acknowledged)]
+            inside += [1e3 * (b - a) for a, b in zip(sent, acknowledged, strict=True)]
+    return gaps, inside
+
+
+def parts(world: str, out: Path, count: int = 1000) -> dict[str, float]:
+    """Median milliseconds of the pieces by themselves: the world's answer, one durable commit of two events."""
+    with WorldProcess(world) as process:
+        process.reset()
+        answers = []
+        for k in range(count):
+            began = time.perf_counter()
+            seen = process.step(Action(1 + k % 2))
+            answers.append(time.perf_counter() - began)
+            if seen.status != "running":
+                process.reset()
+    commits = []
+    with Ledger.create(out / "commits.sqlite") as ledger:
+        for k in range(count):
+            began = time.perf_counter()
+            ledger.append(Kind.NOTE, {"text": f"what came of action {k}"})
+            ledger.append(Kind.NOTE, {"text": f"what action {k + 1} is predicted to show"})
+            ledger.commit()
+            commits.append(time.perf_counter() - began)
+    syncs = []
+    with open(out / "sync", "wb", buffering=0) as file:  # noqa: PTH123
+        for _ in range(count):
+            began = time.perf_counter()
+            file.write(b"x" * 4096)
+            os.fdatasync(file.fileno())
+            syncs.append(time.perf_counter() - began)
+    return {
+        "the world's answer, through its process": 1e3 * statistics.median(answers),
+        "two events appended and committed durably": 1e3 * statistics.median(commits),
+        "of which the disk (4 KiB appended and fdatasync)": 1e3 * statistics.median(syncs),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--world", default="demo:maze", help="64 x 64 cells (default: demo:maze)")
+    parser.add_argument("--actions", type=int, default=2000)
+    settings = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Host() as host:
+        out = Path(folder)
+        print(f"workload: {settings.world}, {settings.actions:,} predicted actions in plans of {BATCH}, prediction on disk before each")
+        for population in (1, 2, 4):
+            gaps, inside = timed(settings.world, settings.actions, population, out, host)
+            ordered = sorted(gaps)
+            print(
+                f"population {population}: {statistics.median(gaps):.2f} ms an action (median), "
+                f"{ordered[int(0.99 * len(ordered))]:.2f} ms (p99), of which {statistics.median(inside):.2f} ms from the intent to the outcome"
+            )
+        for name, milliseconds in parts(settings.world, out).items():
+            print(f"  by itself: {name}: {milliseconds:.2f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""The tables that make a program: what `walker` needs to know, as plain data that can be written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Contact = tuple[Any, ...]
+"""What is met, described ever less particularly: its exact patch, the shape of the figure in it, its colours; or edge, or floor."""
+Effect = tuple[str, tuple[tuple[int, int, int], ...]]
+"""What happens (enter, stop, win, die, die outside, die vanishing), and what is painted there: (row, col, colour)."""
+
+
+@dataclass(frozen=True)
+class Laws:
+    """The tables of one program; `Walker` says what each means."""
+
+    bodies: tuple[Mapping[str, Any], ...] = ()
+    floor: tuple[int, ...] = ()
+    under: int | None = None
+    contacts: Mapping[Any, Effect] = field(default_factory=dict)
+    guess: Any = None
+    starts: Mapping[int, Any] = field(default_factory=dict)
+    places: Mapping[Any, Any] = field(default_factory=dict)
+    histories: tuple[Any, ...] = ()
+
+
+def named(action: Any) -> Any:
+    """An action as the tables name it: its number, or (number, x, y) for a click."""
+    return action.id if action.x is None else tuple(action)

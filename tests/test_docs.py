@@ -1,0 +1,45 @@
+"""What the documents teach is true: the worked example of docs/contract.md, word for word, on the real world and host."""
+
+from __future__ import annotations
+
+import random
+
+from minds import worked_example
+
+from lawbook.answers import Fault
+from lawbook.host.host import Host
+from lawbook.hypothesis import trace
+from lawbook.minds.mind import judge_by_trace
+from lawbook.record import RESET, Action, Record, Status
+from lawbook.verify import verify
+from lawbook.worlds.process import WorldProcess
+
+
+def test_the_worked_example_of_the_contract_verifies_on_random_walks_over_several_lakes() -> None:
+    hypothesis = worked_example()
+    with Host() as host:
+        program = host.load(hypothesis.files)
+        assert not isinstance(program, Fault), program.reason
+        endings: set[Status] = set()
+        for seed in range(4):
+            record = Record(levels=1)
+            choice = random.Random(seed)
+            with WorldProcess(f"gym:FrozenLake-v1?size=4&map_seed={seed}") as world:
+                record.extend(None, world.reset())
+                while len(record) < 12 and not record.won:
+                    if record.needs_reset:
+                        record.extend(RESET, world.reset())
+                        continue
+                    action = Action(choice.choice(world.spec.actions))
+                    record.extend(action, world.step(action))
+            endings |= {trajectory.last.status for trajectory in record}
+            verdict = verify(program, record)
+            assert verdict.admissible, verdict.reason
+            assert verdict.replayed > 10
+    assert Status.OVER in endings
+
+
+def test_the_worked_example_is_faithful_to_its_rulebook_by_the_mechanical_trace() -> None:
+    found = trace(worked_example())
+    assert found.rules == ("R1", "R2", "R3", "R4") and found.questions == ("Q1",)
+    assert judge_by_trace(worked_example()).faithful
