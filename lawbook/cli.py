@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -63,8 +64,14 @@ class _Parser(argparse.ArgumentParser):
     """argparse, with one sentence instead of a usage block."""
 
     def error(self, message: str) -> NoReturn:
-        command = self.prog.removeprefix("lawbook").strip()
-        raise UsageError(f"{message.rstrip('.')}; `lawbook {command + ' ' if command else ''}--help` tells what there is.")
+        unknown = re.match(r"argument COMMAND: invalid choice: ('.*?') \(choose from (.*)\)", message)
+        if unknown:
+            from lawbook.plugins import nearest
+
+            near = nearest(unknown[1], re.findall(r"\w+", unknown[2]))
+            message = f"There is no command {unknown[1]}.{near}"
+            raise UsageError(f"{message} `{self.prog} --help` lists them.")
+        raise UsageError(f"{message.rstrip('.')}; `{self.prog} --help` tells what there is.")
 
 
 def _parser() -> _Parser:

@@ -92,12 +92,8 @@ def resumed_run(
 
 def fold(ledger: Ledger) -> State:
     """The state a ledger tells of, without a world: to resume, show or check. Raises UsageError when it has no opening."""
-    events = iter(ledger)
-    opening = next(events, None)
-    if opening is None or opening.kind is not Kind.OPEN:
-        raise UsageError("This ledger has no opening: the run was ended before it began; start another.")
-    state = State(Record(opening.body["spec"]["levels"]), [Member(index) for index in range(opening.body["run"]["population"])])
-    for event in events:
+    state = State.opened(ledger)
+    for event in ledger:
         state.apply(event, ledger)
     return state
 

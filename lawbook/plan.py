@@ -9,10 +9,12 @@ from lawbook.host.host import Program
 from lawbook.record import Action, Trajectory
 
 
-def find_plan(program: Program, here: Trajectory, limits: Limits, subgoal: str | None = None) -> Plan | NoPlan | Fault:
+def find_plan(
+    program: Program, here: Trajectory, limits: Limits, subgoal: str | None = None, clicks: Sequence[int] = ()
+) -> Plan | NoPlan | Fault:
     """The shortest way within `limits` from where `here` has got to, to a state where the goal is predicted.
 
-    subgoal: source of `def subgoal(state) -> bool`; None: the program's own `is_goal`. A state reached by replay in a fresh
+    subgoal: source of `def subgoal(state) -> bool`; None: the program's own `is_goal`. clicks: ids that need x and y. A state reached by replay in a fresh
     worker is the only start there is. Returns Fault(kind="unrepeatable") when the second worker arrives elsewhere than the first.
     """
     worker = program.worker()
@@ -22,7 +24,7 @@ def find_plan(program: Program, here: Trajectory, limits: Limits, subgoal: str |
         replay = worker.replay(Start.of(here.first), here.actions)
         if replay.fault:
             return replay.fault
-        found = worker.search(limits, subgoal)
+        found = worker.search(limits, subgoal, clicks=clicks)
     if isinstance(found, NoPlan | Fault):
         return found
     rolled = roll(program, here, found.actions, subgoal)

@@ -199,7 +199,7 @@ class Session:
         key, present = (member, subgoal.source if subgoal else None), (m.version, self.state.sent, bounds)
         if key in self._found and self._found[key][0] == present:
             return self._found[key][2]
-        found = find_plan(self._program(member), self.record.here, replace(bounds, depth=depth), key[1])
+        found = find_plan(self._program(member), self.record.here, replace(bounds, depth=depth), key[1], self.world.spec.clicks)
         if isinstance(found, Plan):
             found = self._hand.unsendable(*found.actions) or found
         if isinstance(found, Fault):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from lawbook.answers import Verdict
+from lawbook.errors import UsageError
 from lawbook.gate import ROUNDS
 from lawbook.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.memory.bodies import action_of, actions_of, proposal_of, verdict_of
@@ -116,6 +117,15 @@ class State:
     plans: dict[int, Active] = field(default_factory=dict)
     accepted: list[Saved] = field(default_factory=list)
     """Every accepted iteration in order: what the git memory is derived from."""
+
+    @classmethod
+    def opened(cls, ledger: Ledger) -> State:
+        """The state before anything happened, from the OPEN event. Raises UsageError when there is none."""
+        opening = next(iter(ledger), None)
+        if opening is None or opening.kind is not Kind.OPEN:
+            raise UsageError("This ledger has no opening: the run was ended before it began; start another.")
+        run, spec = opening.body["run"], opening.body["spec"]
+        return cls(Record(spec["levels"]), [Member(index) for index in range(run["population"])])
 
     @property
     def sent(self) -> int:

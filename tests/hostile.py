@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from typing import NamedTuple
 
 from lawbook.hypothesis import ENGINE
@@ -69,7 +70,7 @@ def views(format):  # of the memory that is shared with the run process
 
 HOSTILE = [
     in_step("endless loop in step", "while True: pass", "time", "One step took longer"),
-    in_render("endless loop in render", "while True: pass", "time", "One step took longer"),
+    in_render("endless loop in render", "while True: pass", "time", "Initial_state with its rendering took longer"),
     in_import("endless loop on import", "while True: pass", "time", "Loading the program took longer"),
     in_step("sleep", "time.sleep(1000)", "time", "One step took longer", top="import time"),
     in_step("catastrophic expression", "re.match(r'(a+)+$', 'a' * 64 + 'b')", "time", "One step took longer", top="import re"),
@@ -170,6 +171,11 @@ HOSTILE = [
         top=_VIEWS,
     )._replace(at=0),
 ]  # fmt: skip
+
+if platform.machine() == "x86_64":
+    _GATE = "import ctypes, mmap\npage = mmap.mmap(-1, 4096, prot=7)\npage.write(bytes.fromhex('b814000000cd80c3'))"
+    _CALL = "ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()"  # mov eax, 20; int 0x80; ret
+    HOSTILE.append(in_step("system call of another architecture", _CALL, "forbidden", "system call", top=_GATE))
 
 HARMLESS = {
     "a flood on stdout and stderr": program(step="print('x' * 1_000_000); sys.stderr.write('x' * 1_000_000)"),

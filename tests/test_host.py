@@ -31,7 +31,7 @@ PLENTY = Limits(nodes=100_000, depth=1000, seconds=30.0)
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[Host]:
-    with Host(step_seconds=2.0, clicks=(6,)) as host:
+    with Host(step_seconds=2.0) as host:
         yield host
 
 
@@ -192,6 +192,22 @@ def test_stopping_early_costs_no_more_and_the_worker_serves_on(host: Host) -> No
         assert isinstance(it.step(Action(1)), Prediction)
 
 
+def test_a_program_that_will_not_stop_is_ended(host: Host) -> None:
+    forge = """
+import json, os, struct
+def flood():
+    text = json.dumps(dict(n=2, upto=0)).encode()
+    while True:
+        for descriptor in (3, 4, 5, 6, 7):
+            try: os.write(descriptor, struct.pack("<4sII", b"LAW1", len(text), 0) + text)
+            except OSError: pass
+"""
+    with worker(host, counter(top=forge, step="if state == 1500: flood()", render="frame = [[0] * 4] * 4")) as it:
+        assert it.replay(START, [Action(1)] * 5000, lambda *chunk: False).stopped
+        fault = it.replay(START, []).fault
+        assert fault is not None and fault.kind == "time"
+
+
 def test_a_slow_replay_is_checked_before_it_ends(host: Host) -> None:
     with worker(host, counter(top="import time", step="time.sleep(0.02)")) as it:
         replay = it.replay(START, [Action(1)] * 200, lambda at, frames, statuses: at == 0)
@@ -319,6 +335,19 @@ def test_nondeterminism_shows(host: Host, render: str, same: bool, twin_same: bo
     assert np.array_equal(shown[0], shown[2]) is twin_same
 
 
+def test_hash_seeds_are_pinned(host: Host) -> None:
+    """The same in every run, whatever the environment of the run process says."""
+    shown = []
+    with Host() as other:
+        for one in (host, other):
+            for twin in (False, True):
+                with worker(
+                    one, counter(render="frame = [[x] * 4 for x in hash('a').to_bytes(8, 'little', signed=True)[:4]]"), twin=twin
+                ) as it:
+                    shown.append(it.replay(START, []).frames.tobytes())
+    assert shown[:2] == shown[2:] and shown[0] != shown[1]
+
+
 # -- search ----------------------------------------------------------------------------------------
 
 Graph = dict[int, list[int]]
@@ -364,7 +393,7 @@ def graphs(draw: st.DrawFn) -> tuple[Graph, set[int], set[int]]:
 def searched(host: Host, source: str, limits: Limits, available: tuple[int, ...], goal: str | None = None) -> Any:
     with worker(host, source) as it:
         it.replay(Start(START.frame, 0, available), [])
-        return it.search(limits, goal)
+        return it.search(limits, goal, clicks=(6,))
 
 
 @given(graphs(), st.sampled_from(["", "def heuristic(state): return 0"]))

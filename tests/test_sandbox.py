@@ -120,34 +120,58 @@ def test_a_wall_that_fell_is_seen() -> None:
     assert not SandboxReport.of({}).confines
 
 
-def without(calls: dict[str, int], code: str) -> subprocess.CompletedProcess[str]:
-    """Run `code` in a Python for which the kernel does not know some system calls."""
+LOAD, EQUAL, RETURN, FAIL = 0x20, 0x15, 0x06, 0x00050000  # of classic BPF, and to fail a system call with a number
+NO_LANDLOCK = [(LOAD, 0)] + [row for call in (444, 445, 446) for row in ((EQUAL, call, 0, 1), (RETURN, FAIL | errno.ENOSYS))]
+PRCTL = {"x86_64": 157, "aarch64": 167}[platform.machine()]
+NO_SECCOMP = [(LOAD, 0), (EQUAL, PRCTL, 0, 3), (LOAD, 16), (EQUAL, 22, 0, 1), (RETURN, FAIL | errno.EINVAL)]
+
+
+def without(blind: list[tuple[int, ...]], code: str) -> subprocess.CompletedProcess[str]:
+    """Run `code` in a Python whose kernel seems to lack a layer."""
 
     def hide() -> None:
-        blind = [seccomp.instruction(0x20, 0)]
-        for number in calls.values():
-            blind += [seccomp.instruction(0x15, number, 0, 1), seccomp.instruction(0x06, 0x00050000 | errno.ENOSYS)]
-        seccomp.install(b"".join([*blind, seccomp.instruction(0x06, seccomp.ALLOW)]))
+        seccomp.install(b"".join(seccomp.instruction(*row) for row in [*blind, (RETURN, seccomp.ALLOW)]))
 
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], preexec_fn=hide, capture_output=True, text=True, timeout=60
     )
 
 
-LANDLOCK = {"landlock_create_ruleset": 444, "landlock_add_rule": 445, "landlock_restrict_self": 446}
-
-
 def test_a_machine_without_landlock_is_refused() -> None:
-    done = without(LANDLOCK, "from lawbook.host.host import Host; Host()")
+    done = without(NO_LANDLOCK, "from lawbook.host.host import Host; Host()")
     assert done.returncode == 1
-    assert re.search(
-        r"HostError: This machine cannot keep programs from .*landlock absent.*read possible.*--weak-sandbox", done.stderr
-    )
+    assert re.search(r"HostError: This machine cannot keep .*landlock absent, .*read possible, .*--weak-sandbox", done.stderr)
+
+
+def test_a_machine_without_seccomp_is_refused() -> None:
+    done = without(NO_SECCOMP, "from lawbook.host.host import Host; Host()")
+    assert done.returncode == 1
+    assert re.search(r"HostError: .*seccomp absent, read denied, connect possible, .*--weak-sandbox", done.stderr)
+
+
+@pytest.mark.parametrize("version", range(1, landlock.abi() + 1))
+def test_older_landlock_confines_reading_and_writing(version: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(landlock, "abi", lambda: version)
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open" / "file").write_text("")
+    (tmp_path / "shut").write_text("")
+    child = os.fork()
+    if child == 0:
+        landlock.restrict(landlock.ruleset([str(tmp_path / "open"), str(tmp_path / "nowhere")]))
+        found = []
+        for path, mode in [("open/file", os.O_RDONLY), ("open/file", os.O_WRONLY), ("open/new", os.O_CREAT), ("shut", os.O_RDONLY)]:
+            try:
+                os.open(tmp_path / path, mode)
+                found.append(True)
+            except PermissionError:
+                found.append(False)
+        os._exit(0 if found == [True, False, False, False] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_machine_without_landlock_is_taken_when_asked_for() -> None:
     done = without(
-        LANDLOCK,
+        NO_LANDLOCK,
         """
         from lawbook.host.host import Host
         with Host(weak=True) as host:
@@ -203,12 +227,37 @@ def test_killing_the_run_process_leaves_nothing() -> None:
 
 
 def test_a_zygote_that_died_is_a_host_error() -> None:
-    with Host(memory_mb=MEMORY) as host:
+    memory = MEMORY + 300
+    with Host(memory_mb=memory) as host:
         loaded = host.load(program())
         assert isinstance(loaded, Program)
+        worker = loaded.worker()
+        assert not isinstance(worker, Fault)
         os.kill(host.pids[0], signal.SIGKILL)
         with pytest.raises(HostError, match="--resume"):
             loaded.worker()
+        deadline = time.monotonic() + 10
+        while not set(processes(memory)) <= set(host.pids) and time.monotonic() < deadline:  # its worker dies with it
+            time.sleep(0.02)
+        with pytest.raises(HostError, match="--resume"):
+            worker.replay(START, ACTIONS)
+        worker.close()
+        assert set(processes(memory)) <= set(host.pids)
+
+
+def test_nothing_leaks(host: Host) -> None:
+    loaded = host.load(program())
+    assert isinstance(loaded, Program)
+
+    def once() -> tuple[int, int]:
+        worker = loaded.worker()
+        assert not isinstance(worker, Fault)
+        with worker:
+            worker.replay(START, ACTIONS)
+        return len(list(Path("/proc/self/fd").iterdir())), len(Path("/proc/self/maps").read_text().splitlines())
+
+    first = once()
+    assert [once() for _ in range(5)][-1] == first
 
 
 @pytest.mark.parametrize("machine, header", [("x86_64", "x86_64-linux-gnu/asm/unistd_64.h"), ("aarch64", "asm-generic/unistd.h")])

@@ -37,8 +37,8 @@ __all__ = ["Check", "Found", "Replay", "Worker"]
 
 AVERAGE_STEP_SECONDS = 0.05
 """A replay of n steps may take n times this, and the time of two single steps, in all."""
-MAX_ANSWER = 1 << 20
-_LOOK_SECONDS = 0.05
+MAX_ANSWER = 4 << 20
+_LOOK_SECONDS, _LONGEST_SECONDS = 0.05, 1e6
 
 
 class Worker:
@@ -48,15 +48,17 @@ class Worker:
     again to every later call.
     """
 
-    def __init__(self, zygote: Zygote, *, step_seconds: float, clicks: Collection[int] = ()) -> None:
+    def __init__(self, zygote: Zygote, *, step_seconds: float) -> None:
         self._zygote = zygote
         self._step_seconds = step_seconds
-        self._clicks = tuple(clicks)
         self._sock, theirs = socket.socketpair()
         memory = create()
         try:
             self._memory = mmap.mmap(memory, SIZE)
             self._pid: int | None = zygote.fork(theirs, memory)
+        except BaseException:
+            self._sock.close()
+            raise
         finally:
             theirs.close()
             os.close(memory)
@@ -79,6 +81,8 @@ class Worker:
             pid, self._pid = self._pid, None
             with contextlib.suppress(HostError):  # the zygote is gone, and its workers with it
                 self._zygote.end(pid)
+        with contextlib.suppress(BufferError):  # somebody still looks at it; then it goes with the last of them
+            self._memory.close()
 
     def load(self, files: Mapping[str, str], engine: str) -> Fault | None:
         """Import the program. For Program; called once."""
@@ -101,6 +105,8 @@ class Worker:
         height, width = start.frame.shape
         if height * width > MAX_FRAME:
             raise HostError(f"A frame of {height} x {width} is larger than a worker can show ({MAX_FRAME:,} cells).")
+        if self._gone is not None:
+            return Replay(np.empty((0, height, width), dtype=np.uint8), (), self._gone)
         total = len(actions) + 1
         self._start, self._stepped = None, False
         incoming = Incoming(Ring(self._memory, (height, width)), total, check)
@@ -109,7 +115,6 @@ class Worker:
             "shape": (height, width),
             "level": start.level,
             "available": start.available,
-            "clicks": self._clicks,
             "actions": actions,
         }
         fault = self._begin(request, [np.ascontiguousarray(start.frame, dtype=np.uint8).tobytes()])
@@ -142,17 +147,18 @@ class Worker:
             return answer
         return answer["holds"] if isinstance(answer.get("holds"), bool) else self._broken()
 
-    def search(self, limits: Limits, goal: str | None = None) -> Found | NoPlan | Fault:
+    def search(self, limits: Limits, goal: str | None = None, *, clicks: Collection[int] = ()) -> Found | NoPlan | Fault:
         """The shortest way from the present state to is_goal, or to the source of `def subgoal(state) -> bool`.
 
-        `limits.depth` must be given. Raises RuntimeError in a worker that has stepped live: its program may carry traces of that.
+        `limits.depth` must be given. clicks: action ids that need x and y, tried only where the program's `actions` says so. Raises RuntimeError in a worker that has stepped live: its program may carry traces of that.
         """
         start = self._standing()
         if self._stepped:
             raise RuntimeError("a worker that has stepped live is never searched in; replay in a fresh one")
         if limits.depth is None:
             raise RuntimeError("a search needs a depth: the remaining budget")
-        request = {"op": "search", "goal": goal, "nodes": limits.nodes, "depth": limits.depth, "seconds": limits.seconds}
+        bounds = {"nodes": limits.nodes, "depth": limits.depth, "seconds": limits.seconds}
+        request = {"op": "search", "goal": goal, "clicks": tuple(clicks), **bounds}
         began = time.monotonic()
         answer = self._ask(request, limits.seconds + self._step_seconds, f"the search (it may take {limits.seconds:g} s)")
         seconds = time.monotonic() - began
@@ -183,8 +189,9 @@ class Worker:
         """Send a request, after an earlier replay that was stopped has come to its end."""
         if self._replaying and self._gone is None:
             self._say({"go": False})
-            while self._replaying:
-                answer = self._receive(self._step_seconds, "stopping a replay")
+            deadline = time.monotonic() + self._step_seconds
+            while self._replaying:  # what is left of it, or what the program makes up
+                answer = self._receive(max(0.0, deadline - time.monotonic()), "stopping a replay")
                 self._replaying = not isinstance(answer, Fault) and answer.get("done") is not True
         self._number += 1
         return self._gone or self._say({**request, "n": self._number}, blobs)
@@ -199,7 +206,7 @@ class Worker:
 
     def _receive(self, seconds: float, doing: str) -> dict[str, Any] | Fault:
         try:
-            answer, _ = wire.receive(self._sock, seconds=seconds, max_header=MAX_ANSWER, max_blobs=0)
+            answer, _ = wire.receive(self._sock, seconds=min(seconds, _LONGEST_SECONDS), max_header=MAX_ANSWER, max_blobs=0)
         except wire.BrokenWireError as error:
             text = str(error)
             if text.startswith("timeout"):
@@ -221,7 +228,8 @@ class Worker:
                 if incoming.ring.done[0] != done:
                     done, alive = incoming.ring.done[0], now
                 elif now - alive > self._step_seconds:
-                    return self._abandoned(incoming, self._late("one step", self._step_seconds))
+                    doing = "one step" if done else "initial_state with its rendering"
+                    return self._abandoned(incoming, self._late(doing, self._step_seconds))
                 continue
             answer = self._receive(self._step_seconds, "an answer")
             if isinstance(answer, Fault):

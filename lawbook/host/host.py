@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,9 +24,9 @@ class Host:
     memory_mb: what a worker may use beyond what the bare interpreter does.
     hash_seeds: of the interpreters of workers and of twins.
     step_seconds: wall clock for one call into a program.
-    clicks: action ids that need x and y; a search does not try them unless the program's `actions` says where.
 
-    Raises HostError when the processes cannot be started, or the sandbox is too weak and `weak` was not asked for.
+    A host belongs to one thread. Raises HostError when its processes cannot be started, or when the sandbox is too weak and `weak`
+    was not asked for.
     """
 
     sandbox: SandboxReport
@@ -37,10 +38,10 @@ class Host:
         memory_mb: int = 512,
         hash_seeds: tuple[int, int] = (0, 1),
         step_seconds: float = 5.0,
-        clicks: Collection[int] = (),
     ) -> None:
+        if sys.platform != "linux":
+            raise HostError("Programs are run in a sandbox that only Linux has; use a Linux machine or a container.")
         self._step_seconds = step_seconds
-        self._clicks = tuple(clicks)
         self._zygotes = tuple(Zygote(seed, memory_mb << 20) for seed in hash_seeds)
         try:
             self.sandbox = self._self_test({"hash seeds": ", ".join(map(str, hash_seeds)), "memory": f"{memory_mb} MB"})
@@ -67,7 +68,7 @@ class Host:
 
     def fork(self, *, twin: bool = False) -> Worker:
         """A fresh sandboxed process without a program. For Program, and for the self-test."""
-        return Worker(self._zygotes[twin], step_seconds=self._step_seconds, clicks=self._clicks)
+        return Worker(self._zygotes[twin], step_seconds=self._step_seconds)
 
     @property
     def pids(self) -> tuple[int, ...]:

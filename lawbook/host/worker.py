@@ -41,7 +41,7 @@ class Server:
         self._engine: Engine
         self._state: Any = None
         self._ring: Ring
-        self._defaults: list[Action] = []
+        self._available: list[int] = []
 
     def serve(self) -> None:
         """Answer requests, each {"op", "n", ...}, with {"n", ...} or {"n", "fault"}. Returns when nobody listens any more."""
@@ -82,7 +82,7 @@ class Server:
     def _replay(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
         shape = tuple(request["shape"])
         self._ring = ring = Ring(self._memory, shape)
-        self._defaults = [Action(number) for number in request["available"] if number not in request["clicks"]]
+        self._available = request["available"]
         seen = np.frombuffer(blobs[0], dtype=np.uint8).reshape(shape)  # read-only, because bytes are
         first = {"frame": seen, "level": request["level"], "available_actions": tuple(request["available"])}
         at, unheard = 0, 0
@@ -147,7 +147,8 @@ class Server:
 
     def _search(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
         bounds = Bounds(request["nodes"], request["depth"], _now() + request["seconds"])
-        way = search(self._engine, self._state, self._goal(request), self._defaults, bounds)
+        defaults = [Action(number) for number in self._available if number not in request["clicks"]]
+        way = search(self._engine, self._state, self._goal(request), defaults, bounds)
         for action in way.actions or ():
             sendable(action, self._ring.frames.shape[1:])
         return {**way._asdict(), "keyed": self._engine.key is not None}

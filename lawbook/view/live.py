@@ -103,7 +103,7 @@ class Picture(Silent):
             console=console, auto_refresh=True, refresh_per_second=RATE, get_renderable=lambda: self.scene, vertical_overflow="crop"
         )
         self._drawn = 0.0
-        self._failed = False
+        self.failed = False
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -136,14 +136,14 @@ class Picture(Silent):
         session.journal.listeners.append(self._listen)
 
     def _listen(self, event: Event) -> None:
-        if self._failed:
+        if self.failed:
             return
         try:
             self._tell(self._teller.tell(event))
         except Exception:  # whatever is wrong with the drawing, the run is not to suffer from it
             if os.environ.get("LAWBOOK_DEBUG"):
                 raise
-            self._failed = True
+            self.failed = True
 
     def _tell(self, told: Told | None) -> None:
         state, scene = self._session.journal.state, self.scene

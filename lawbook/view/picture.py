@@ -17,6 +17,7 @@ from lawbook.view.legs import Leg, chapters
 from lawbook.view.numbers import Counting, RunNumbers
 from lawbook.view.palette import dark, palette
 from lawbook.view.rules import Change, changes, entries
+from lawbook.view.scene import wrapped
 from lawbook.view.story import Missed, Proposed, Told
 from lawbook.view.way import Point, way
 from lawbook.view.words import clean, count, one_line
@@ -183,7 +184,7 @@ def _board(stage: Stage, name: str, x: int, y: int) -> Iterator[str]:
         yield f'<circle cx="{column:g}" cy="{row:g}" r="{size:g}" fill="#fff" stroke="#000" stroke-width="{size / 3:g}"/>'
     yield "</g>"
     yield f'<rect x="{x - 0.5}" y="{y - 0.5}" width="{BOARD + 1}" height="{BOARD + 1}" rx="3" fill="none" stroke="{_EDGE}"/>'
-    for k, text in enumerate(_wrapped(f"{stage.title} {stage.caption}", 36)[:3]):
+    for k, text in enumerate(wrapped(f"{stage.title} {stage.caption}", 36, 3)):
         bold = f'<tspan font-weight="700" fill="{_INK}">{_esc(stage.title)}</tspan>' if k == 0 else ""
         rest = _esc(text[len(stage.title) :] if k == 0 else text)
         yield f'<text x="{x}" y="{y + BOARD + 19 + 16 * k}" font-size="12.5" fill="{_DIM}">{bold}{rest}</text>'
@@ -211,7 +212,7 @@ def _rules(found: Iterable[Change], old: Collection[str], version: int, x: int, 
         f"{count(len(stands), 'rule')}</text>"
     )
     letters = int(BOARD / LETTER)
-    drawn = [(one, _entry(one, letters, 3 if one.mark in "+~" else 2)) for one in [*gone[:2], *stands]]
+    drawn = [(one, wrapped(f"{one.name} {one.text}", letters, 3 if one.mark in "+~" else 2)) for one in [*gone[:2], *stands]]
     kept: set[int] = set()
     used = 1
 
@@ -238,13 +239,6 @@ def _rules(found: Iterable[Change], old: Collection[str], version: int, x: int, 
         yield f'<text x="{x}" y="{y + 17 + line * LINE:g}" font-size="11" fill="{_DIM}">and {len(drawn) - len(kept)} more</text>'
 
 
-def _entry(change: Change, letters: int, most: int) -> list[str]:
-    rows = _wrapped(f"{change.name} {one_line(change.text)}", letters)
-    if len(rows) > most:
-        rows = [*rows[: most - 1], one_line(" ".join(rows[most - 1 :]), letters)]
-    return rows
-
-
 def _bars(n: RunNumbers, y: int) -> Iterator[str]:
     """Actions of every level as a bar, with the baseline as a mark in it."""
     levels = [one for one in n.per_level if one.actions][:12]
@@ -264,18 +258,6 @@ def _bars(n: RunNumbers, y: int) -> Iterator[str]:
             yield f'<rect x="{x + full * one.baseline / most - 1:.1f}" y="{y + 5}" width="2.5" height="20" fill="{_INK}"/>'
         told = f"level {one.level + 1}: {one.actions}" + (f", {n.baseline} {one.baseline}" if one.baseline is not None else "")
         yield f'<text x="{x:.1f}" y="{y + 38}" font-size="11" fill="{_DIM}">{_esc(told)}</text>'
-
-
-def _wrapped(text: str, letters: int) -> list[str]:
-    rows = [""]
-    for word in one_line(text).split(" "):
-        while len(word) > letters:
-            rows.append(word[:letters])
-            word = word[letters:]
-        if rows[-1] and len(rows[-1]) + 1 + len(word) > letters:
-            rows.append("")
-        rows[-1] += (" " if rows[-1] else "") + word
-    return [row for row in rows if row]
 
 
 def _esc(text: str) -> str:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lawbook import launch, run
-from lawbook.errors import LawbookError, MindError
+from lawbook.errors import LawbookError
 from lawbook.memory.ledger import Ledger
 from lawbook.minds.sources import make_mind
 from lawbook.runfolder import RunConfig, RunFolder
@@ -71,28 +71,21 @@ def resume(folder: RunFolder, show: Show) -> int:
 
 
 def _play(opened: AbstractContextManager[Any], folder: RunFolder | None, console: Console, stage: Silent, show: Show) -> int:
-    code, paused = 1, ""
+    began, code, paused = False, 1, ""
     try:
         with opened as found:
             session: Session = found if folder else found[1]
-            folder = folder or found[0]
+            folder, began = folder or found[0], True
             _say(console, f"run     {folder.path}", "dim")
             with stage:
                 stage.watch(session)
                 ending = run.play(session)
             code = CODES.get(ending, 1)
-    except KeyboardInterrupt:
-        if folder is None:
+    except (KeyboardInterrupt, LawbookError) as error:
+        if folder is None or not began:
             raise
-        paused = "paused"
-    except MindError as error:
-        if folder is None:
-            raise
-        paused = str(error)
-    except LawbookError as error:
-        if folder is None:
-            raise
-        code, paused = error.exit_code, str(error)
+        paused = str(error) or "paused"
+        code = error.exit_code if isinstance(error, LawbookError) else 1
     _close(folder, console, show, paused)
     return code
 
@@ -103,8 +96,9 @@ def _close(folder: RunFolder, console: Console, show: Show, paused: str) -> None
         told = numbers(ledger)
         written = _report(folder, ledger)
     if paused:
+        print(f"lawbook: {one_line(paused)}" if paused != "paused" else paused, end="; ", file=sys.stderr)
         how = f"go on with: lawbook play --resume {folder.path}" if told.outcome is None else "the run has ended"
-        print(f"{'' if paused == 'paused' else 'lawbook: '}{one_line(paused)}; {how}", file=sys.stderr)
+        print(how, file=sys.stderr)
     if show.json:
         print(json.dumps(told.json() | {"outcome": told.outcome or "paused", "run": str(folder.path)}))
         return

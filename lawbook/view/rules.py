@@ -11,6 +11,7 @@ from lawbook.hypothesis import RULEBOOK, Hypothesis
 
 # As hypothesis.trace finds them: an id at the start of a line, whatever bullets stand before it.
 _ENTRY = re.compile(r"^\s*(?:[-*#>]+\s*)*\**((?:R|Q)\d+)\b[\s.:)*-]*(.*)$")
+_WORD = re.compile(r"\w+")
 _STRUCK = re.compile(r"[*_`]{1,2}(\S(?:.*?\S)?)[*_`]{1,2}")
 
 
@@ -68,11 +69,11 @@ def _source(name: str, text: str, left: Mapping[str, str]) -> str | None:
     if len(left) > _MANY:
         return None
     likest = max(left, key=lambda other: _likeness(text, left[other]), default=None)
-    return likest if likest is not None and likest[0] == name[0] and _likeness(text, left[likest]) > 0.75 else None
+    return likest if likest is not None and likest[0] == name[0] and _likeness(text, left[likest]) > 0.7 else None
 
 
 def _likeness(one: str, two: str) -> float:
-    return difflib.SequenceMatcher(None, one.split()[:_MANY], two.split()[:_MANY], autojunk=False).ratio()
+    return difflib.SequenceMatcher(None, _WORD.findall(one)[:_MANY], _WORD.findall(two)[:_MANY], autojunk=False).ratio()
 
 
 def texts(hypothesis: Hypothesis | None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,7 @@ from lawbook.record import Action, Frame
 from lawbook.view.board import Board, fit
 from lawbook.view.rules import Change
 from lawbook.view.way import Point
-from lawbook.view.words import clean, count, one_line
+from lawbook.view.words import one_line
 
 COLOURS = {"good": "green", "bad": "red", "busy": "cyan", "ask": "yellow", "think": "magenta", "plain": "white"}
 """Colour of every mood: it went well, it was wrong, a plan is followed, something is found out, a mind thinks, none of these."""
@@ -102,21 +103,20 @@ class Scene:
             return f"({self.completed} completed) "
         return "●" * self.completed + "○" * (self.levels - self.completed) + " "
 
-    def _side(self, width: int, height: int) -> Iterator[RenderableType]:
-        """Exactly `height` lines at most: who plays what, the action bar, what is being done, counters, the rulebook."""
-        yield _line(Text(one_line(self.world, width), style="bold"))
-        yield _line(Text(one_line(self.player, width), style="dim"))
-        yield _line(self._bar(width))
-        yield Text()
-        doing = Text(f"▸ {one_line(self.doing, 2 * width - 4)}", style=f"bold {COLOURS[self.mood]}", overflow="fold")
-        wrapped = 1 + (doing.cell_len > width)
-        yield doing
-        for _ in range(2 - wrapped):
-            yield Text()
+    def _side(self, width: int, height: int) -> list[Text]:
+        """At most `height` lines: who plays what, the action bar, what is being done, counters, the rulebook."""
+        doing = wrapped(f"▸ {one_line(self.doing)}", width, 2)
         counters = Text("  ").join(Text.assemble((value, "bold"), (f" {name}", "dim")) for name, value in self.counters)
-        yield _line(counters)
-        yield _heading(self.title, width)
-        yield from self._rules(width, height - 8)
+        lines = [
+            Text(one_line(self.world, width), style="bold"),
+            Text(one_line(self.player, width), style="dim"),
+            self._bar(width),
+            Text(),
+            *(Text(line, style=f"bold {COLOURS[self.mood]}") for line in (*doing, *[""] * (2 - len(doing)))),
+            counters,
+            _heading(self.title, width),
+        ]
+        return [_line(line) for line in [*lines, *self._rules(width, height - len(lines))][:height]]
 
     def _bar(self, width: int) -> Text:
         numbers = f" {self.actions:,} of {self.budget:,} actions"
@@ -159,18 +159,15 @@ def _entry(change: Change, width: int, lines: int) -> list[Text]:
     """One rule or question, wrapped to a few lines and cut with an ellipsis."""
     style = MARKS[change.mark] or ("italic dim" if change.name.startswith("Q") else "")
     indent = len(change.name) + 3
-    words = one_line(clean(change.text), max(lines * (width - indent) - 2, 8)).split(" ")
-    rows = [""]
-    for word in words:
-        if rows[-1] and len(rows[-1]) + 1 + len(word) > width - indent:
-            rows.append("")
-        rows[-1] += (" " if rows[-1] else "") + word
-    if len(rows) > lines:
-        rows[lines - 1] = one_line(" ".join(rows[lines - 1 :]), width - indent)
-        rows = rows[:lines]
-    mark = change.mark if change.mark != " " else " "
-    head = Text.assemble((f"{mark} ", MARKS[change.mark]), (f"{change.name} ", style or "bold"), (rows[0], style))
-    return [_line(head), *(_line(Text(" " * indent + row, style=style)) for row in rows[1:])]
+    rows = wrapped(change.text, width - indent, lines)
+    head = Text.assemble((f"{change.mark} ", MARKS[change.mark]), (f"{change.name} ", style or "bold"), (rows[0], style))
+    return [head, *(Text(" " * indent + row, style=style) for row in rows[1:])]
+
+
+def wrapped(text: str, width: int, most: int) -> list[str]:
+    """One paragraph on at most `most` lines of `width` letters, cleaned, the last with an ellipsis where it was cut."""
+    rows = textwrap.wrap(one_line(text, most * width + 1), max(width, 1)) or [""]
+    return rows if len(rows) <= most else [*rows[: most - 1], one_line(" ".join(rows[most - 1 :]), width)]
 
 
 def _heading(text: str, width: int) -> Text:
@@ -181,7 +178,3 @@ def _heading(text: str, width: int) -> Text:
 def _line(text: Text) -> Text:
     text.no_wrap, text.overflow = True, "ellipsis"
     return text
-
-
-def levels_done(completed: int, levels: int | None) -> str:
-    return f"{completed} of {count(levels, 'level')}" if levels else f"{count(completed, 'level')} completed"

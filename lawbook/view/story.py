@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lawbook.answers import Counterexample, Outcome, Verdict
-from lawbook.errors import UsageError
 from lawbook.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.memory.bodies import action_of, proposal_of, verdict_of
 from lawbook.memory.ledger import Event, Kind, Ledger
-from lawbook.record import Action, Record, Status
-from lawbook.state import Member, Sort, State
+from lawbook.record import Action, Status
+from lawbook.state import Sort, State
 from lawbook.view.rules import Change, changes
 from lawbook.view.words import count, first_sentence, one_line
 
@@ -97,7 +96,7 @@ class Stepped(Told):
 @dataclass(frozen=True, kw_only=True)
 class Proposed(Told):
     """A proposal with the gate's answer. number: from 1; before: what it changed; after: what it would be; version: the new one's
-    number, None when nothing new stands."""
+    number, None when nothing new stands; whose: `member 1: ` in a population, else empty."""
 
     number: int
     member: int
@@ -108,6 +107,7 @@ class Proposed(Told):
     after: Hypothesis
     verdict: Verdict
     version: int | None
+    whose: str = ""
 
     @property
     def accepted(self) -> bool:
@@ -120,7 +120,7 @@ class Proposed(Told):
     @property
     def line(self) -> str:
         if not self.accepted:
-            return f"{self.decision} refused ({self.verdict.outcome}): {first_sentence(self.verdict.reason, 300)}"
+            return f"{self.whose}{self.decision} refused ({self.verdict.outcome}): {first_sentence(self.verdict.reason, 300)}"
         if self.version is None:
             return ""
         marks = [f"{change.mark}{change.name}" for change in self.changes if change.mark != " " and change.name.startswith("R")]
@@ -129,7 +129,7 @@ class Proposed(Told):
         else:
             what = f" {' '.join(marks)};" if marks else " the program alone;"
         replayed = f"replays all {count(self.verdict.replayed, 'step')}" if self.verdict.replayed else "nothing on record to replay"
-        return f"v{self.version} accepted:{what} {replayed}, {self.after.description_bytes:,} bytes"
+        return f"{self.whose}v{self.version} accepted:{what} {replayed}, {self.after.description_bytes:,} bytes"
 
     @property
     def mood(self) -> str:
@@ -147,11 +147,12 @@ class Missed(Told):
     predicted: str | None
     observed: str | None
     question: str = ""
+    whose: str = ""
 
     @property
     def line(self) -> str:
         example = self.verdict.counterexample
-        return f"wrong: {parted(example) if example else first_sentence(self.verdict.reason, 300)}"
+        return f"{self.whose}wrong: {parted(example) if example else first_sentence(self.verdict.reason, 300)}"
 
     @property
     def mood(self) -> str:
@@ -301,6 +302,9 @@ class Teller:
         self._remember(event)
         return told
 
+    def _whose(self, member: int) -> str:
+        return f"member {member}: " if len(self.state.members) > 1 else ""
+
     def _stepped(self, here: dict[str, Any], body: Mapping[str, Any]) -> Stepped | None:
         action, intent = action_of(body["action"]), self._intent
         if action is None or intent is None:
@@ -339,6 +343,7 @@ class Teller:
             **here,
             number=self._number,
             member=index,
+            whose=self._whose(index),
             decision=proposal.decision,
             why=asked["why"],
             diagnosis=proposal.diagnosis,
@@ -357,7 +362,14 @@ class Teller:
             seen = step.intent["predictions"].get(str(body["member"]))
             action, predicted, observed, question = step.action, seen and seen[0], step.frame, step.intent["question"]
         return Missed(
-            **here, member=body["member"], verdict=verdict, action=action, predicted=predicted, observed=observed, question=question
+            **here,
+            member=body["member"],
+            verdict=verdict,
+            action=action,
+            predicted=predicted,
+            observed=observed,
+            question=question,
+            whose=self._whose(body["member"]),
         )
 
 
@@ -375,18 +387,9 @@ def parted(example: Counterexample) -> str:
     return f"{what} showed {cells} other than predicted, in rows {top} to {bottom}, columns {left} to {right}"
 
 
-def fresh(opening: Event) -> State:
-    """The state before anything happened, from the OPEN event."""
-    body = opening.body
-    return State(Record(body["spec"]["levels"]), [Member(index) for index in range(body["run"]["population"])])
-
-
 def story(ledger: Ledger) -> Iterator[tuple[Told, State]]:
     """Everything a ledger tells, in order, each with the state it left. Raises UsageError when it has no opening."""
-    opening = next(ledger.events(), None)
-    if opening is None or opening.kind is not Kind.OPEN:
-        raise UsageError("This ledger has no opening: the run was ended before it began; start another.")
-    state = fresh(opening)
+    state = State.opened(ledger)
     teller = Teller(state, ledger)
     for event in ledger:
         state.apply(event, ledger)

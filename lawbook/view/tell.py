@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from lawbook.answers import Verdict
+from lawbook.errors import UsageError
 from lawbook.hypothesis import Hypothesis
 from lawbook.memory.ledger import Ledger
-from lawbook.view.checking import Checked
 from lawbook.view.numbers import Brief, RunNumbers
 from lawbook.view.rules import diff, texts
 from lawbook.view.scene import COLOURS
 from lawbook.view.story import Proposed, story
 from lawbook.view.words import clean, count, moment, one_line, percent, seconds
+
+if TYPE_CHECKING:
+    from lawbook.view.checking import Checked
 
 
 def ending(numbers: RunNumbers) -> Text:
@@ -116,6 +120,8 @@ def history(ledger: Ledger, *, member: int | None = None, full: bool = False) ->
     """Every proposal: what was decided and why it was asked, its diff or full texts, what the gate said. Raises UsageError."""
     told_any = False
     for told, state in story(ledger):
+        if member is not None and not 0 <= member < len(state.members):
+            raise UsageError(f"There is no member {member}; this run has {len(state.members)}, counted from 0.")
         if not isinstance(told, Proposed) or (member is not None and told.member != member):
             continue
         told_any = True

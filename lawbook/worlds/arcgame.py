@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from arcengine import ActionInput, ARCBaseGame, FrameDataRaw, GameAction, GameState
+from arcengine import ActionInput, ARCBaseGame, FrameDataRaw, GameAction
 
 from lawbook.errors import WorldError
-from lawbook.record import RESET, Action, Observation, Status, freeze
+from lawbook.record import RESET, Action, Observation, freeze
+from lawbook.worlds.outcome import outcome
 from lawbook.worlds.world import WorldSpec
 
 
@@ -20,7 +21,7 @@ class ArcGameWorld:
     def __init__(self, game: ARCBaseGame, spec: WorldSpec) -> None:
         self.spec = spec
         self._game = game
-        self._completed = 0
+        self._level = 0
 
     def reset(self) -> Observation:
         return self._send(RESET)
@@ -32,20 +33,25 @@ class ArcGameWorld:
         pass
 
     def _send(self, action: Action) -> Observation:
-        data = {} if action.x is None else {"x": action.x, "y": action.y}
-        answer = self._game.perform_action(ActionInput(id=GameAction.from_id(action.id), data=data), raw=True)
-        if not isinstance(answer, FrameDataRaw) or not answer.frame:
-            raise WorldError(f"The game gave no frame for action {action}; it has ended, and only a reset can follow.")
-        before, self._completed = self._completed, answer.levels_completed
-        if action.id != RESET.id and self._completed > before:
-            status = Status.COMPLETED
-        elif answer.state is GameState.GAME_OVER:
-            status = Status.OVER
-        else:
-            status = Status.RUNNING
-        return Observation(
-            frames=tuple(freeze(frame) for frame in answer.frame),  # now: some games draw over what they have returned
-            status=status,
-            level=self._completed,
-            available=tuple(number for number in answer.available_actions if number != RESET.id),
-        )
+        answer = self._game.perform_action(ActionInput(id=GameAction.from_id(action.id), data=click(action)), raw=True)
+        seen = observed(answer, action, self._level)
+        self._level = seen.level
+        return seen
+
+
+def click(action: Action) -> dict[str, int]:
+    """The engine's data of an action: x and y of a click, else nothing."""
+    return {} if action.x is None or action.y is None else {"x": action.x, "y": action.y}
+
+
+def observed(answer: object, action: Action, before: int) -> Observation:
+    """What the engine answered to `action`, in level `before`, as an observation. Raises WorldError where it is none."""
+    if not isinstance(answer, FrameDataRaw) or not answer.frame:
+        raise WorldError(f"The game gave no frame for action {action}; it has ended, and only a reset can follow.")
+    status, level = outcome(answer.state.name, answer.levels_completed, answer.win_levels, before, reset=action == RESET)
+    return Observation(
+        frames=tuple(freeze(frame) for frame in answer.frame),  # now: some games draw over what they have returned
+        status=status,
+        level=level,
+        available=tuple(number for number in answer.available_actions if number != RESET.id),
+    )

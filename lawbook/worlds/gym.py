@@ -1,4 +1,4 @@
-"""Gymnasium environments as worlds: a view makes the grid, a rule says what completion is; both can be registered from outside.
+"""Gymnasium's own grid worlds, and the door by which anybody registers another: `register` a view and a rule of completion.
 
 An environment of your own, or another view of a known one, in five lines of a module `lakes.py`, is played as
 `py:lakes:SOURCE/Lake-v0` or, once packaged, under an entry point of your own that names the same SOURCE:
@@ -15,142 +15,52 @@ Reward is not completion: the goal of CliffWalking pays -1. Nothing of a reward 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lawbook.errors import UsageError
-from lawbook.record import Action, Observation, Status, freeze
-from lawbook.worlds.address import unknown
+from lawbook.worlds.gymworld import GymSource, GymWorld, Rule
 from lawbook.worlds.options import Options
-from lawbook.worlds.world import World, WorldSpec
 
-if TYPE_CHECKING:
-    import gymnasium
-
-SEED = 0
-"""Every reset repeats it, so that one history has one outcome."""
-
-
-def _no_options(options: Options) -> dict[str, Any]:
-    return {}
-
-
-def _no_optimum(env: Any) -> int | None:
-    return None
-
-
-@dataclass(frozen=True)
-class Rule:
-    """How one Gymnasium environment becomes a world. `env` is always the unwrapped environment.
-
-    view(env, observation): an H x W grid of whole numbers from 0 to 255; the settled frame.
-    completed(env, observation, reward): whether a termination was the goal; when not, the level is over.
-    options(options): the world's options, read into keyword arguments of `gymnasium.make`.
-    optimum(env): fewest actions to the goal, or None. example, about: for `lawbook worlds`. palette: colours for people.
-    """
-
-    view: Callable[[Any, Any], npt.ArrayLike]
-    completed: Callable[[Any, Any, float], bool]
-    options: Callable[[Options], dict[str, Any]] = _no_options
-    optimum: Callable[[Any], int | None] = _no_optimum
-    example: str = ""
-    about: str = ""
-    palette: str = "gym"
-
+__all__ = ["RULES", "SOURCE", "GymSource", "GymWorld", "Rule", "register", "shortest"]
 
 RULES: dict[str, Rule] = {}
 
+SOURCE = GymSource("gym", "Gymnasium environments with discrete actions, seen as a grid of whole numbers.", RULES)
+"""The entry point `gym`; other packages may offer it under a name of their own after registering."""
+
 
 def register(
-    env_id: str,
-    *,
-    view: Callable[[Any, Any], npt.ArrayLike],
-    completed: Callable[[Any, Any, float], bool],
-    options: Callable[[Options], dict[str, Any]] = _no_options,
-    optimum: Callable[[Any], int | None] = _no_optimum,
-    example: str = "",
-    about: str = "",
-    palette: str = "gym",
+    env_id: str, *, view: Callable[[Any, Any], npt.ArrayLike], completed: Callable[[Any, Any, float], bool], **more: Any
 ) -> None:
-    """Make the Gymnasium environment `env_id` playable; see Rule for the arguments. A second registration replaces the first."""
-    RULES[env_id] = Rule(view, completed, options, optimum, example, about, palette)
+    """Make the Gymnasium environment `env_id` playable; see Rule for what each argument is, `more` being options, optimum, example,
+    about and palette. A second registration replaces the first."""
+    RULES[env_id] = Rule(view, completed, **more)
 
 
-class GymWorld:
-    """One Gymnasium environment with discrete actions: its action number a is our id a + 1 (0 is RESET), and it has one level.
-
-    Raises UsageError when its actions are not discrete.
-    """
-
-    def __init__(self, env: gymnasium.Env[Any, Any], rule: Rule) -> None:
-        from gymnasium.spaces import Discrete
-
-        space = env.action_space
-        if not isinstance(space, Discrete):
-            raise UsageError(
-                f"{env.spec and env.spec.id} has no discrete actions ({space}); only environments that have are worlds."
-            )
-        self._env, self._rule, self._first = env, rule, int(space.start)
-        self._actions = tuple(range(1, int(space.n) + 1))
-        self.spec = WorldSpec(
-            shape=self.reset().frame.shape,
-            actions=self._actions,
-            levels=1,
-            baselines=(rule.optimum(env.unwrapped),),
-            palette=rule.palette,
-        )
-
-    def reset(self) -> Observation:
-        observation, _ = self._env.reset(seed=SEED)
-        return self._observe(observation, Status.RUNNING)
-
-    def step(self, action: Action) -> Observation:
-        observation, reward, terminated, truncated, _ = self._env.step(action.id - 1 + self._first)
-        if terminated:
-            won = self._rule.completed(self._env.unwrapped, observation, float(reward))
-            return self._observe(observation, Status.COMPLETED if won else Status.OVER)
-        return self._observe(observation, Status.TRUNCATED if truncated else Status.RUNNING)
-
-    def close(self) -> None:
-        self._env.close()
-
-    def _observe(self, observation: Any, status: Status) -> Observation:
-        frame = freeze(self._rule.view(self._env.unwrapped, observation))
-        return Observation((frame,), status, int(status is Status.COMPLETED), self._actions)
+def shortest(env: Any, completed: Callable[[Any, Any, float], bool]) -> int | None:
+    """Fewest actions from the present state to a completion, breadth-first over the table `env.P` of Gymnasium's toy environments
+    (state -> action -> [(probability, state, reward, terminated)]); None where something is left to chance, or there is no way."""
+    start = int(env.s)
+    distance, queue = {start: 0}, deque([start])
+    while queue:
+        state = queue.popleft()
+        for outcomes in env.P[state].values():
+            if len(outcomes) != 1:
+                return None
+            ((_, after, reward, terminated),) = outcomes
+            if terminated and completed(env, after, reward):
+                return distance[state] + 1
+            if after not in distance and not terminated:
+                distance[after] = distance[state] + 1
+                queue.append(after)
+    return None
 
 
-class GymSource:
-    """The entry point `gym`; other packages may use it under a name of their own after registering."""
-
-    summary = "Gymnasium environments with discrete actions, seen as a grid of whole numbers."
-
-    def names(self) -> Iterator[tuple[str, str]]:
-        for env_id, rule in RULES.items():
-            yield env_id + (f"?{rule.example}" if rule.example else ""), rule.about
-
-    def make(self, name: str, options: Mapping[str, str]) -> World:
-        if name not in RULES:
-            raise unknown("gym", name, RULES)
-        import gymnasium
-
-        rule, given = RULES[name], Options(f"gym:{name}", options)
-        settings = rule.options(given)
-        given.done()
-        try:
-            env = gymnasium.make(name, disable_env_checker=True, **settings)
-        except gymnasium.error.Error as error:
-            raise UsageError(f"Gymnasium cannot make {name} ({error}); check its name and what it needs.") from error
-        return GymWorld(env, rule)
-
-
-SOURCE = GymSource()
-
-
-# FrozenLake-v1. Codes of the grid; the avatar is drawn over the cell it stands on, a hole included.
+# FrozenLake-v1 and CliffWalking-v1. The avatar is drawn over the cell it stands on, a hole included.
 FROZEN, HOLE, GOAL, START, AVATAR = range(5)
 _CODES = np.zeros(256, dtype=np.uint8)
 _CODES[[ord(letter) for letter in "FHGS"]] = FROZEN, HOLE, GOAL, START
@@ -184,31 +94,71 @@ def _lake_options(options: Options) -> dict[str, Any]:
     return {"desc": lake, "is_slippery": slippery, "max_episode_steps": 25 * size}
 
 
-def _lake_optimum(env: Any) -> int | None:
-    """Shortest way from the start to the goal, breadth-first over Gymnasium's own transitions; None where they are slippery."""
-    start = int(np.flatnonzero(env.initial_state_distrib)[0])
-    distance, queue = {start: 0}, deque([start])
-    while queue:
-        state = queue.popleft()
-        for outcomes in env.P[state].values():
-            if len(outcomes) != 1:
-                return None
-            (_, after, _, _), *_ = outcomes
-            if after not in distance:
-                distance[after] = distance[state] + 1
-                if _lake_completed(env, after, 0.0):
-                    return distance[after]
-                queue.append(after)
-    return None
-
-
 register(
     "FrozenLake-v1",
     view=_lake_view,
     completed=_lake_completed,
     options=_lake_options,
-    optimum=_lake_optimum,
+    optimum=lambda env: shortest(env, _lake_completed),
     example="is_slippery=false&map_seed=7&size=8",
     about="Cross a frozen lake between its holes (map_seed, size 2 to 32, p, is_slippery).",
     palette="lake",
+)
+
+
+def _cliff_view(env: Any, state: int) -> npt.NDArray[np.uint8]:
+    grid = np.full(env.shape, FROZEN, dtype=np.uint8)
+    grid[-1, 1:-1] = HOLE  # the cliff: whoever steps off it stands at the start again
+    grid[-1, -1] = GOAL
+    grid.flat[int(env.start_state_index)] = START
+    grid.flat[int(state)] = AVATAR
+    return grid
+
+
+def _cliff_completed(env: Any, state: int, reward: float) -> bool:
+    return bool(state == env.nS - 1)  # it pays -1, like any other step
+
+
+register(
+    "CliffWalking-v1",
+    view=_cliff_view,
+    completed=_cliff_completed,
+    optimum=lambda env: shortest(env, _cliff_completed),
+    about="Walk along a cliff; whoever falls stands at the start again.",
+)
+
+
+# Taxi-v4, on the map that Gymnasium prints: 7 x 11, a cell every second column, walls between some of them.
+# A code is what lies on a cell, plus TAXI where the taxi stands on it, empty, or LADEN where it does with the passenger inside.
+FLOOR, WALL, STAND, PASSENGER, DESTINATION = range(5)
+TAXI, LADEN = 5, 10
+_TAXI_CODES = np.full(256, WALL, dtype=np.uint8)
+_TAXI_CODES[[ord(letter) for letter in " :"]] = FLOOR
+_TAXI_CODES[[ord(letter) for letter in "RGYB"]] = STAND
+_INSIDE = 4
+
+
+def _taxi_view(env: Any, state: int) -> npt.NDArray[np.uint8]:
+    row, column, passenger, destination = env.decode(int(state))
+    places = [(1 + down, 1 + 2 * right) for down, right in env.locs]
+    grid: npt.NDArray[np.uint8] = _TAXI_CODES[env.desc.view(np.uint8)]
+    if passenger != _INSIDE:
+        grid[places[passenger]] = PASSENGER
+    grid[places[destination]] = DESTINATION
+    grid[1 + row, 1 + 2 * column] += LADEN if passenger == _INSIDE else TAXI
+    return grid
+
+
+def _taxi_completed(env: Any, state: int, reward: float) -> bool:
+    _, _, passenger, destination = env.decode(int(state))
+    return bool(passenger == destination)
+
+
+register(
+    "Taxi-v4",
+    view=_taxi_view,
+    completed=_taxi_completed,
+    optimum=lambda env: shortest(env, _taxi_completed),
+    example="seed=3",
+    about="Fetch a passenger and set him down where he wants to be (seed: where all three are at first).",
 )

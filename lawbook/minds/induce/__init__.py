@@ -89,9 +89,9 @@ class InducingMind:
         count = len(thought.rivals)
         for k in range(count):
             laws = thought.rivals[(case.member + k) % count]
-            yield written(memorised(laws, thought.seen), case.interface.actions, _doubts(thought.rivals))
+            yield written(memorised(laws, thought.seen), case.interface.actions, thought.rivals)
         by_heart = study(case.record, blind=True)
-        yield written(memorised(Laws(), by_heart), case.interface.actions, ())
+        yield written(memorised(Laws(), by_heart), case.interface.actions)
 
 
 def _equal(one: Hypothesis, other: Hypothesis, case: Case) -> bool:
@@ -103,14 +103,6 @@ def _diagnosis(case: Case) -> str:
     if case.verdict is not None and case.verdict.reason:
         return "Explained anew after: " + case.verdict.reason.split("\n", 1)[0][:300]
     return "A first account of what is seen." if case.hypothesis is None else "The record says more than was held."
-
-
-def _doubts(rivals: list[Laws]) -> list[str]:
-    if len(rivals) < 2:
-        return []
-    return [
-        f"Which of {len(rivals)} sets of laws is true? The record fits them all; they differ in what completes or ends a level."
-    ]
 
 
 class InduceSource:

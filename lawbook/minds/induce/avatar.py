@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lawbook.minds.induce.perceive import Cell, Look, Spot, cells_of, compared, movers, track
+from lawbook.minds.induce.perceive import Cell, Look, movers
+from lawbook.minds.induce.track import Spot, cells_of, compared, track
 from lawbook.minds.induce.walker import find
 from lawbook.record import Action, Trajectory
 

@@ -12,9 +12,9 @@ import numpy as np
 from lawbook.answers import Probe, Subgoal
 from lawbook.minds.induce.goals import rarity, survey, unseen
 from lawbook.minds.induce.memorise import tip
-from lawbook.minds.induce.perceive import Spot
 from lawbook.minds.induce.study import Moment, Study
 from lawbook.minds.induce.tables import Laws, named
+from lawbook.minds.induce.track import Spot
 from lawbook.minds.induce.walker import RUNNING, State, Walker
 from lawbook.minds.mind import Case
 from lawbook.record import Action, Trajectory

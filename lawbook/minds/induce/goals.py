@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lawbook.minds.induce.perceive import Cell, Spot
+from lawbook.minds.induce.perceive import Cell
 from lawbook.minds.induce.study import Moment, Study
 from lawbook.minds.induce.tables import Contact, Laws
+from lawbook.minds.induce.track import Spot
 from lawbook.minds.induce.walker import Walker
 
 GUESSES = 8

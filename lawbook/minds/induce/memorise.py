@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from lawbook.minds.induce.perceive import compared
 from lawbook.minds.induce.study import Moment, Study
 from lawbook.minds.induce.tables import Laws, named
+from lawbook.minds.induce.track import compared
 from lawbook.minds.induce.walker import COMPLETED, OVER, RUNNING, State, Walker
 from lawbook.record import Observation, Status, Trajectory
 
@@ -81,7 +81,7 @@ def _starts(laws: Laws, seen: Study) -> Iterator[tuple[int, Any]]:
 
 
 def _misses(walker: Walker, seen: Study) -> Iterator[tuple[int, int, Any, Any]]:
-    """Roll the walker over every trajectory; where it errs, (step, trajectory, place, what follows), and it goes on from the truth."""
+    """Roll the walker over every trajectory; where it errs: (step, trajectory, place, what follows), then on from the truth."""
     for index, (trajectory, moments) in enumerate(zip(seen.record, seen.moments, strict=True)):
         shown = len(compared(trajectory))
         state = walker.initial_state({"frame": trajectory.first.frame})

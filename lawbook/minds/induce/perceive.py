@@ -1,17 +1,15 @@
-"""What is seen: groups of cells that moved rigidly between two frames, and the track of an avatar through a trajectory."""
+"""What is seen: figures, groups of cells that moved rigidly from one frame to the next."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lawbook.minds.induce.walker import find
-from lawbook.record import Frame, Status, Trajectory
+from lawbook.record import Frame
 
 Look = tuple[tuple[int, ...], ...]
 """Rows of colours; -1 where the figure is transparent."""
@@ -27,17 +25,8 @@ class Mover(NamedTuple):
     move: Cell
 
 
-class Spot(NamedTuple):
-    """Where an avatar is: which of the known looks it has, and its upper left cell. body -1: it is not seen."""
-
-    body: int
-    row: int
-    col: int
-
-
 CELLS = 64
 """Changed cells of one colour that are looked at, to see how far they moved."""
-NOWHERE = Spot(-1, -1, -1)
 
 
 def movers(before: Frame, after: Frame) -> list[Mover]:
@@ -135,74 +124,3 @@ def _look(frame: Frame, cells: set[Cell], filled: bool) -> tuple[Look, int, int]
         top,
         left,
     )
-
-
-def cells_of(look: Look) -> tuple[Any, Any, Any]:
-    """Rows, columns and colours of a look's own cells, as three arrays."""
-    cells = [(r, c, colour) for r, line in enumerate(look) for c, colour in enumerate(line) if colour >= 0]
-    rows, cols, colours = np.array(cells).T
-    return rows, cols, colours
-
-
-def compared(trajectory: Trajectory) -> Any:
-    """The settled frames that a replay is compared with: all but those after a completing or truncated step."""
-    ended = bool(trajectory.steps) and trajectory.last.status in (Status.COMPLETED, Status.TRUNCATED)
-    return trajectory.settled[: len(trajectory) + 1 - ended]
-
-
-def track(frames: Any, looks: Sequence[Look], start: Spot | None = None) -> list[Spot]:
-    """Where the avatar is in each frame (n x H x W); it is found at the start unless that is given."""
-    cells = [cells_of(look) for look in looks]
-    spots = [start or _start(frames, looks, cells)]
-    for before, after in pairwise(frames):
-        spots.append(_next(before, after, spots[-1], looks, cells))
-    return spots
-
-
-def covers(spot: Spot, cells: Sequence[tuple[Any, Any, Any]]) -> set[Cell]:
-    """The cells that an avatar there hides."""
-    r, c, _ = cells[spot.body]
-    return set(zip((spot.row + r).tolist(), (spot.col + c).tolist(), strict=True))
-
-
-def shows(frame: Frame, spot: Spot, cells: Sequence[tuple[Any, Any, Any]]) -> bool:
-    r, c, colours = cells[spot.body]
-    return bool((frame[spot.row + r, spot.col + c] == colours).all())
-
-
-def _start(frames: Any, looks: Sequence[Look], cells: Sequence[tuple[Any, Any, Any]]) -> Spot:
-    for body, look in enumerate(looks):
-        spots = [Spot(body, row, col) for row, col in find(frames[0], look)]
-        if len(spots) > 1:
-            # Several figures look like it: it is the one that is gone first.
-            for frame in frames[1:]:
-                gone = [spot for spot in spots if not shows(frame, spot, cells)]
-                if gone:
-                    return gone[0]
-        if spots:
-            return spots[0]
-    return NOWHERE
-
-
-def _next(before: Frame, after: Frame, at: Spot, looks: Sequence[Look], cells: Sequence[tuple[Any, Any, Any]]) -> Spot:
-    if at.body < 0:
-        for body, look in enumerate(looks):
-            back = [Spot(body, row, col) for row, col in find(after, look)]
-            if len(back) == 1:
-                return back[0]
-        return NOWHERE
-    if shows(after, at, cells):
-        return at
-    old = set(find(before, looks[at.body]))
-    new = [Spot(at.body, *place) for place in find(after, looks[at.body]) if place not in old]
-    if not new:
-        return NOWHERE
-    changed = before != after
-    rows, cols, _ = cells[at.body]
-
-    def unexplained(spot: Spot) -> tuple[int, int]:
-        rest = changed.copy()
-        rest[at.row + rows, at.col + cols] = rest[spot.row + rows, spot.col + cols] = False
-        return int(rest.sum()), abs(spot.row - at.row) + abs(spot.col - at.col)
-
-    return min(new, key=unexplained)

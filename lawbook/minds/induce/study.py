@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lawbook.minds.induce.avatar import looks_of
-from lawbook.minds.induce.perceive import NOWHERE, Cell, Look, Spot, cells_of, compared, covers, track
+from lawbook.minds.induce.perceive import Cell, Look
 from lawbook.minds.induce.tables import Laws, named
+from lawbook.minds.induce.track import NOWHERE, Spot, cells_of, compared, covers, track
 from lawbook.minds.induce.walker import Walker, box
 from lawbook.record import Record, Status, Trajectory
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files as resources
 from typing import Any
@@ -34,9 +34,9 @@ def _walker() -> str:
     return resources(__package__).joinpath("walker.py").read_text(encoding="utf-8")
 
 
-def written(laws: Laws, actions: Sequence[int], questions: Iterable[str]) -> Hypothesis:
-    """Rulebook and program of these laws. actions: ids of the world's actions. questions: besides those the laws leave open."""
-    return Hypothesis(_rulebook(laws, actions, questions), {ENGINE: _ENGINE, "walker.py": _walker(), "learnt.py": _learnt(laws)})
+def written(laws: Laws, actions: Sequence[int], others: Sequence[Laws] = ()) -> Hypothesis:
+    """Rulebook and program of these laws. actions: ids of the world's actions. others: laws that fit the record as well."""
+    return Hypothesis(_rulebook(laws, actions, others), {ENGINE: _ENGINE, "walker.py": _walker(), "learnt.py": _learnt(laws)})
 
 
 def _learnt(laws: Laws) -> str:
@@ -70,7 +70,7 @@ def _dict(name: str, items: Mapping[Any, Any], rules: Sequence[str], rule: str) 
     return [f"{name} = {{  # {rule}", *lines, "}"]
 
 
-def _rulebook(laws: Laws, actions: Sequence[int], questions: Iterable[str]) -> str:
+def _rulebook(laws: Laws, actions: Sequence[int], others: Sequence[Laws]) -> str:
     rules = [*_general(laws), *(f"{_sentence(key, effect)}" for key, effect in laws.contacts.items())]
     if laws.guess:
         rules.append(f"A guess, until it has been reached: {_thing(laws.guess)} completes the level.")
@@ -80,7 +80,7 @@ def _rulebook(laws: Laws, actions: Sequence[int], questions: Iterable[str]) -> s
         *([] if laws.guess or _wins(laws) else ["What completes a level? Nothing that was met has done it."]),
         *(f"What does action {action} do? It has not been seen to move the avatar." for action in still),
         *(["What law is behind the exceptions of R6 and R7?"] if laws.places or laws.histories else []),
-        *questions,
+        *dict.fromkeys(doubt for other in others for doubt in _doubts(laws, other)),
     ]
     return "\n\n".join(
         [
@@ -93,6 +93,14 @@ def _rulebook(laws: Laws, actions: Sequence[int], questions: Iterable[str]) -> s
     )
 
 
+def _doubts(laws: Laws, other: Laws) -> list[str]:
+    """What another set of laws, which fits the record as well, says otherwise."""
+    said = [_sentence(key, effect) for key, effect in other.contacts.items() if laws.contacts.get(key) != effect]
+    if other.guess and other.guess != laws.guess:
+        said.append(f"{_capital(_thing(other.guess))} completes the level.")
+    return [f"Or is it rather so, which fits the record as well: {sentence}" for sentence in said]
+
+
 def _wins(laws: Laws) -> bool:
     return any(happens == "win" for happens, _ in laws.contacts.values())
 
@@ -101,10 +109,7 @@ def _general(laws: Laws) -> list[str]:
     moves = [f"action {action} {_way(*move)}" for body in laws.bodies for action, move in body["moves"].items()]
     exceptions = [
         *(f"at the start, first frame {mark:08x}: {_start(start)}" for mark, start in laws.starts.items()),
-        *(
-            f"action {action} at row {row}, column {col}: {_follows(effect)}"
-            for (_, row, col, action), effect in laws.places.items()
-        ),
+        *(f"action {action} {_place(row, col)}: {_follows(effect)}" for (_, row, col, action), effect in laws.places.items()),
     ]
     lessons = [
         f"from first frame {mark:08x}, actions {' '.join(str(action) for action, _ in steps[:k])}: {_follows(effect)}"
@@ -134,6 +139,10 @@ def _list(items: Sequence[str]) -> str:
         return "none."
     more = f"; and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
     return f"({len(items)}) {'; '.join(items[:_LISTED])}{more}."
+
+
+def _place(row: int, col: int) -> str:
+    return f"at row {row}, column {col}" if row >= 0 else "with no avatar"
 
 
 def _start(start: Any) -> str:
@@ -194,6 +203,9 @@ def _sentence(key: Any, effect: Any) -> str:
         "die outside": "ends the game; the avatar stays where it was",
         "die vanishing": "ends the game; the avatar is gone",
     }[happens]
-    thing = _thing(key)
     after = f", and {len(paint)} cells there turn to {_colours(sorted({colour for *_, colour in paint}))}" if paint else ""
-    return f"{thing[0].upper()}{thing[1:]} {words}{after}."
+    return f"{_capital(_thing(key))} {words}{after}."
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

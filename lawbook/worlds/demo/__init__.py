@@ -10,10 +10,16 @@ from lawbook.worlds.options import Options
 from lawbook.worlds.world import World
 
 GAMES = {
+    "budget": "Walk to the exit before the bar runs out, which every action shortens; four levels (seed).",
+    "fog": "Walk to the exit; only what is near is drawn; four levels (seed).",
+    "keys": "Walk to the exit; keys open doors of their colour, hazards kill; four levels (seed).",
+    "lights": "Click lamps, each switches its neighbours too, until all are lit; four levels (seed).",
     "maze": "Walk to the exit, past walls and hazards; five levels (seed).",
+    "mirror": "Two avatars walk at once, one of them reflected; both must reach their places; four levels (seed).",
+    "push": "Push boxes onto marks; four levels (seed).",
     "twins": "The first level can be explained in two ways; only a deliberate test tells which is right; four levels (seed).",
 }
-"""Each is a module here with `world(seed) -> World`."""
+"""Each is a module here with `build(rng) -> PuzzleGame`."""
 
 
 class DemoSource:
@@ -31,7 +37,8 @@ class DemoSource:
         given = Options(f"demo:{name}", options)
         seed = given.whole("seed", 0, low=0, high=2**31 - 1)
         given.done()
-        made: World = importlib.import_module(f"lawbook.worlds.demo.{name}").world(seed)
+        build = importlib.import_module(f"lawbook.worlds.demo.{name}").build
+        made: World = importlib.import_module("lawbook.worlds.demo.puzzle").world(build, name, seed)
         return made
 
 

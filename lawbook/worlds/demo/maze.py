@@ -5,24 +5,13 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
-from lawbook.worlds.arcgame import ArcGameWorld
-from lawbook.worlds.demo import board
-from lawbook.worlds.demo.board import (
-    FLOOR,
-    START,
-    WALL,
-    Board,
-    WalkingGame,
-    cells,
-    distances,
-    level,
-    maze,
-    picture,
-    shortest,
-    theme,
-)
+from lawbook.worlds.demo.board import EXIT, FLOOR, HAZARD, START, WALL, Board, Cell, cells, distances, drawn, maze
+from lawbook.worlds.demo.look import theme
+from lawbook.worlds.demo.puzzle import AVATAR, PuzzleGame, Stage, Walk
 
-EXIT, HAZARD = "E", "X"
+
+class Maze(Walk):
+    goal, hazard = EXIT, HAZARD
 
 
 class Aim(NamedTuple):
@@ -60,34 +49,16 @@ def draw(rng: Random, aim: Aim) -> Board:
             row, column = rng.choice(exits)
             grid[row][column] = EXIT
             grid[start[0]][start[1]] = START
-            return tuple("".join(line) for line in grid)
+            return drawn(grid)
     raise RuntimeError(f"no maze like {aim} was found")
 
 
-def boards(rng: Random) -> tuple[Board, ...]:
-    return tuple(draw(rng, aim) for aim in AIMS)
-
-
-class Maze(WalkingGame):
-    def touch(self, met: set[str]) -> None:
-        if HAZARD in met:
-            self.lose()
-        elif EXIT in met:
-            self.complete()
-
-
-def build(rng: Random) -> tuple[Maze, tuple[int, ...]]:
-    """The game and its shortest solutions."""
+def build(rng: Random) -> PuzzleGame[Cell]:
     look = theme(rng)
     door, light, fire, ember = look.bright[:4]
     things = {
-        EXIT: picture("dddd/dlld/dlld/dddd", {"d": door, "l": light}),
-        HAZARD: picture("xhxh/hxhx/xhxh/hxhx", {"x": fire, "h": ember}),
+        EXIT: look.exit(door, light),
+        HAZARD: look.hazard(fire, ember),
+        AVATAR: look.walker(look.avatar),
     }
-    drawn = boards(rng)
-    levels = [level(one, number, len(drawn), look, things) for number, one in enumerate(drawn)]
-    return Maze(levels, look), tuple(shortest(one, EXIT, (WALL, HAZARD)) for one in drawn)
-
-
-def world(seed: int) -> ArcGameWorld:
-    return board.world(build, "maze", seed)
+    return PuzzleGame([Stage(Maze(draw(rng, aim)), things) for aim in AIMS], look)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
-from lawbook.worlds.arcgame import ArcGameWorld
-from lawbook.worlds.demo import board
-from lawbook.worlds.demo.board import FLOOR, START, Board, WalkingGame, cells, distances, level, maze, picture, shortest, theme
+from lawbook.worlds.demo.board import FLOOR, START, Board, Cell, cells, distances, drawn, maze
+from lawbook.worlds.demo.look import theme
+from lawbook.worlds.demo.puzzle import AVATAR, PuzzleGame, Stage, Walk
 
 RIGHT, WRONG = "R", "W"
 """The pad that completes the level, and the one on which nothing happens."""
 
 SHAPES = ("pppp/pffp/pffp/pppp", "pffp/fppf/fppf/pffp", "pppp/ffff/ffff/pppp", "pppp/pppp/fppf/fppf", "pfpf/fpfp/pfpf/fpfp")
+
+
+class Twins(Walk):
+    goal, harmless = RIGHT, WRONG
 
 
 class Aim(NamedTuple):
@@ -47,7 +51,7 @@ def draw(rng: Random, aim: Aim, right_is_near: bool) -> Board:
         letters = (RIGHT, WRONG) if right_is_near else (WRONG, RIGHT)
         for (row, column), letter in zip(pads, letters, strict=False):
             grid[row][column] = letter
-        return tuple("".join(line) for line in grid)
+        return drawn(grid)
     raise RuntimeError(f"no board like {aim} was found")
 
 
@@ -58,34 +62,20 @@ def boards(rng: Random) -> tuple[Board, ...]:
     return tuple(draw(rng, aim, right_is_near) for aim, right_is_near in zip(AIMS, [True, *near], strict=True))
 
 
-class Twins(WalkingGame):
-    def touch(self, met: set[str]) -> None:
-        if RIGHT in met:
-            self.complete()
-
-
-def build(rng: Random) -> tuple[Twins, tuple[int, ...]]:
-    """The game and its shortest solutions. Of two twins one has the first pad's colour, the other its shape; the seed says which of
-    these counts, in every level the same."""
+def build(rng: Random) -> PuzzleGame[Cell]:
+    """Of two twins one has the first pad's colour, the other its shape; the seed says which of these counts, in every level the
+    same."""
     look = theme(rng)
     colours = list(look.bright)
     shapes = rng.sample(SHAPES, len(SHAPES))
     colour_counts = rng.random() < 0.5
-    drawn = boards(rng)
-    levels = []
-    for number, one in enumerate(drawn):
+    stages = []
+    for number, one in enumerate(boards(rng)):
         other_colour, other_shape = colours[1 + number % 3], shapes[1 + number % 4]
-        same_colour = picture(other_shape, {"p": colours[0], "f": look.floor})
-        same_shape = picture(shapes[0], {"p": other_colour, "f": look.floor})
+        twins = look.picture(other_shape, p=colours[0]), look.picture(shapes[0], p=other_colour)
         if number == 0:
-            things = {RIGHT: picture(shapes[0], {"p": colours[0], "f": look.floor})}
-        elif colour_counts:
-            things = {RIGHT: same_colour, WRONG: same_shape}
+            pads = {RIGHT: look.picture(shapes[0], p=colours[0])}
         else:
-            things = {RIGHT: same_shape, WRONG: same_colour}
-        levels.append(level(one, number, len(drawn), look, things))
-    return Twins(levels, look), tuple(shortest(one, RIGHT) for one in drawn)
-
-
-def world(seed: int) -> ArcGameWorld:
-    return board.world(build, "twins", seed)
+            pads = dict(zip((RIGHT, WRONG) if colour_counts else (WRONG, RIGHT), twins, strict=True))
+        stages.append(Stage(Twins(one), {**pads, AVATAR: look.walker(look.avatar)}))
+    return PuzzleGame(stages, look)

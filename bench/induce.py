@@ -1,0 +1,138 @@
+"""How many actions the built-in mind takes, beside random ones, on worlds it has never seen: `python bench/induce.py`.
+
+Every action counts, resets included. A run that does not reach the goal has spent its budget. Seeds are ranges, FIRST:LAST+1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from lawbook.host.host import Host
+from lawbook.launch import new_run
+from lawbook.memory.ledger import Kind
+from lawbook.minds.mind import Case, Interface, Why
+from lawbook.minds.sources import make_mind
+from lawbook.record import RESET, Action, Record
+from lawbook.run import play
+from lawbook.runfolder import RunConfig
+from lawbook.state import Ending
+from lawbook.worlds.address import WorldAddress
+from lawbook.worlds.process import WorldProcess
+
+PROTOCOLS = {"induce": "memento3", "random": "vanilla"}
+
+
+@dataclass(frozen=True)
+class Played:
+    """One run. per_level, shortest: actions of each level, spent and least needed (None: not known). answers: how many the mind gave,
+    judgements included; slowest: the one that took longest, in seconds."""
+
+    won: bool
+    actions: int
+    per_level: dict[int, int]
+    shortest: tuple[int | None, ...]
+    completed: int
+    answers: int
+    slowest: float
+    seconds: float
+
+
+def played(host: Host, out: Path, world: str, mind: str, budget: int, seed: int, population: int = 1) -> Played:
+    config = RunConfig(world, mind=mind, protocol=PROTOCOLS[mind], budget=budget, seed=seed, population=population)
+    began = time.perf_counter()
+    with new_run(config, out, host=host) as (_, session):
+        play(session)
+        state, spec = session.state, session.world.spec
+        answers = [event.body["seconds"] for event in session.journal.ledger if event.kind is Kind.CALL]
+    return Played(
+        won=state.ending is Ending.WON,
+        actions=state.sent,
+        per_level=dict(state.per_level),
+        shortest=spec.baselines or (),
+        completed=state.completed,
+        answers=len(answers),
+        slowest=max(answers),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def lakes(host: Host, out: Path, size: int, budget: int, seeds: range, population: int) -> None:
+    print(f"\nFrozenLake {size} x {size}, not slippery, maps {seeds.start} to {seeds.stop - 1}, within {budget} actions")
+    print("mind       reached  median    mean  worst  shortest  answers  slowest answer   a run")
+    for mind in PROTOCOLS:
+        world = f"gym:FrozenLake-v1?is_slippery=false&size={size}&map_seed="
+        runs = [played(host, out, f"{world}{seed}", mind, budget, seed, population if mind == "induce" else 1) for seed in seeds]
+        spent = [run.actions if run.won else budget for run in runs]
+        print(
+            f"{mind:8} {sum(run.won for run in runs):>5}/{len(runs):<3}"
+            f" {statistics.median(spent):>7.1f} {statistics.mean(spent):>7.1f} {max(spent):>6}"
+            f" {statistics.mean(run.shortest[0] or 0 for run in runs):>9.1f} {statistics.mean(run.answers for run in runs):>8.1f}"
+            f" {max(run.slowest for run in runs) * 1e3:>12.0f} ms {statistics.mean(run.seconds for run in runs):>5.1f} s"
+        )
+
+
+def demos(host: Host, out: Path, name: str, budget: int, seeds: range, population: int) -> None:
+    print(f"\ndemo:{name}, within {budget} actions: spent/shortest of each level")
+    for seed in seeds:
+        for mind in PROTOCOLS:
+            run = played(host, out, f"demo:{name}?seed={seed}", mind, budget, seed, population if mind == "induce" else 1)
+            levels = "  ".join(f"{run.per_level.get(k, 0):>3}/{least}" for k, least in enumerate(run.shortest))
+            print(
+                f"seed {seed} {mind:8} levels {run.completed}/{len(run.shortest)}  {levels}"
+                f"  total {run.actions}/{sum(least or 0 for least in run.shortest)}  answers {run.answers}"
+                f"  slowest answer {run.slowest * 1e3:.0f} ms  {run.seconds:.1f} s"
+            )
+
+
+def reflection(length: int) -> None:
+    """How long a proposal and an exploration take on a long record of 64 x 64 frames, with nothing remembered from before."""
+    world = WorldProcess(WorldAddress.parse("demo:maze"))
+    record, dice = Record(world.spec.levels), random.Random(0)
+    record.extend(None, world.reset())
+    while record.actions < length and not record.won:
+        action = RESET if record.needs_reset else Action(dice.choice(world.spec.actions))
+        record.extend(action, world.reset() if action == RESET else world.step(action))
+    spec = world.spec
+    world.close()
+    interface = Interface(spec.shape, spec.actions, spec.clicks, spec.levels)
+    case = Case(interface, record, Why.MISMATCH, None, False, None, "", length, length, 0, 1, 0, 0)
+    times = []
+    for _ in range(5):
+        mind, began = make_mind("induce"), time.perf_counter()
+        mind.propose(case)
+        proposed = time.perf_counter()
+        mind.explore(case)
+        times.append((proposed - began, time.perf_counter() - proposed))
+    propose, explore = (statistics.median(column) * 1e3 for column in zip(*times, strict=True))
+    print(f"\nreflection on {record.actions} random actions of demo:maze: propose {propose:.0f} ms, then explore {explore:.0f} ms")
+
+
+def seeds(text: str) -> range:
+    first, _, stop = text.partition(":")
+    return range(int(first), int(stop))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--maps", type=seeds, default=range(1000, 1100), help="map seeds of FrozenLake (default 1000:1100)")
+    parser.add_argument("--demo-seeds", type=seeds, default=range(5), help="layout seeds of the demo games (default 0:5)")
+    parser.add_argument("--demo-budget", type=int, default=600)
+    parser.add_argument("--population", type=int, default=1)
+    given = parser.parse_args()
+    with Host() as host, tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        for size, budget in ((4, 60), (8, 250)):
+            lakes(host, out, size, budget, given.maps, given.population)
+        for name in ("maze", "twins"):
+            demos(host, out, name, given.demo_budget, given.demo_seeds, given.population)
+    reflection(500)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,484 @@
+"""What people see: numbers against a straight count of the ledger, boards, ways, rules, report, picture; texts meant to do harm."""
+
+from __future__ import annotations
+
+import re
+import struct
+import xml.etree.ElementTree as ET
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from minds import Scripted, replaced, worked_example
+from rich.console import Console
+
+from lawbook.answers import Probe
+from lawbook.host.host import Host
+from lawbook.hypothesis import ENGINE, RULEBOOK, Decision, Hypothesis, Proposal
+from lawbook.launch import fold, new_run
+from lawbook.memory.ledger import Kind, Ledger
+from lawbook.minds.mind import Case
+from lawbook.record import Action
+from lawbook.run import play
+from lawbook.runfolder import RunConfig
+from lawbook.view import picture, report, tell
+from lawbook.view.board import Board, Fit, fit, shrunk
+from lawbook.view.image import png, rectangles
+from lawbook.view.live import Lines, Picture, what_now
+from lawbook.view.numbers import brief, numbers
+from lawbook.view.palette import palette
+from lawbook.view.rules import changes, diff, entries
+from lawbook.view.scene import Scene
+from lawbook.view.story import Missed, Proposed, story
+from lawbook.view.way import way
+from lawbook.view.words import clean, first_sentence, one_line, seconds
+
+LAKE = "gym:FrozenLake-v1?size=4"
+TRUE = worked_example()
+NO_HOLES = replaced(TRUE, "return here(state) == 1  # R3", "return False  # R3", ("ends the game", "does nothing"))
+EVIL = "[/red][bold]\x1b[2J\x1b]0;owned\x07<script>alert(1)</script>\u202egnirts\u2066 &amp; </style> ]]> \ud800 \x00"
+DOWN = Action(2)
+
+
+class Evil(Scripted):
+    """Every text of its own is meant to break whoever shows it."""
+
+    def propose(self, case: Case) -> Proposal:
+        proposal = super().propose(case)
+        return Proposal(proposal.decision, proposal.rulebook, proposal.files, f"because {EVIL}")
+
+
+def evil() -> Evil:
+    wrong, right = (
+        Hypothesis(f"{h.rulebook}\nQ8 Is it {EVIL}?\n", {ENGINE: f"{h.files[ENGINE]}\n# <script>alert(2)</script> [/red] \u202e\n"})
+        for h in (NO_HOLES, TRUE)
+    )
+    return Evil([wrong, right], [Probe(DOWN, f"what is {EVIL}?")])
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Host]:
+    with Host() as host:
+        yield host
+
+
+@pytest.fixture(scope="module")
+def ledgers(host: Host, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Finished runs by name: a scripted one that falls into a hole once, one full of harmful texts, a population, a random one."""
+    runs = {
+        "scripted": (RunConfig(LAKE), Scripted([NO_HOLES, TRUE])),
+        "evil": (RunConfig(LAKE), evil()),
+        "population": (RunConfig(LAKE, population=2), Scripted([NO_HOLES, TRUE])),
+        "random": (RunConfig("demo:maze?seed=1", mind="random", protocol="vanilla", budget=30), None),
+    }
+    paths = {}
+    for name, (config, mind) in runs.items():
+        with new_run(config, tmp_path_factory.mktemp("runs"), host=host, mind=mind) as (folder, session):
+            play(session)
+        paths[name] = folder.ledger
+    return paths
+
+
+@pytest.fixture(params=["scripted", "evil", "population", "random"])
+def ledger(request: pytest.FixtureRequest, ledgers: dict[str, Path]) -> Iterator[Ledger]:
+    with Ledger.open(ledgers[request.param], readonly=True) as ledger:
+        yield ledger
+
+
+@pytest.fixture
+def scripted(ledgers: dict[str, Path]) -> Iterator[Ledger]:
+    with Ledger.open(ledgers["scripted"], readonly=True) as ledger:
+        yield ledger
+
+
+# -- numbers ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_are_what_a_straight_count_of_the_events_gives(ledger: Ledger) -> None:
+    n, events = numbers(ledger), list(ledger)
+    kinds = Counter(event.kind for event in events)
+    intends = [event.body for event in events if event.kind is Kind.INTEND]
+    verdicts = [event.body for event in events if event.kind is Kind.VERDICT]
+    assert n.actions == kinds[Kind.INTEND] == sum(level.actions for level in n.per_level) == sum(n.sorts.values())
+    assert n.sorts == {sort: sum(body["sort"] == sort for body in intends) for sort in ("plan", "probe", "reset")}
+    assert n.mismatches == sum(body["about"] == "prediction" for body in verdicts)
+    assert sum(n.proposals.values()) == kinds[Kind.PROPOSE]
+    assert n.versions == len(fold(ledger).accepted)
+    assert n.mind_calls == kinds[Kind.CALL]
+    assert n.compared == sum(len(body["predictions"]) for body in intends)
+    assert n.head == events[-1].hash and n.events == len(events)
+    assert n.outcome == next(event.body["outcome"] for event in events if event.kind is Kind.CLOSE)
+
+
+def test_every_prediction_that_did_not_come_true_is_a_mismatch_of_the_gate(ledger: Ledger) -> None:
+    n = numbers(ledger)
+    steps = [told for told, _ in story(ledger) if isinstance(told, Missed) and told.action is not None]
+    assert n.compared - n.exact == len(steps)
+
+
+def test_brief_agrees_with_the_numbers(ledger: Ledger) -> None:
+    one, n = brief(ledger), numbers(ledger)
+    assert (one.outcome, one.levels_completed, one.levels, one.actions) == (n.outcome, n.levels_completed, n.levels, n.actions)
+
+
+def test_costs_are_the_sums_of_the_receipts(scripted: Ledger) -> None:
+    assert numbers(scripted).costs == {"tokens": 7.0 * numbers(scripted).mind_calls}
+
+
+def test_a_run_that_did_not_end_has_numbers_too(host: Host, tmp_path: Path) -> None:
+    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (folder, session):
+        session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, TRUE.files))
+        session.probe(DOWN, "what does it do?")
+    with Ledger.open(folder.ledger, readonly=True) as ledger:
+        n = numbers(ledger)
+        assert n.outcome is None and n.actions == 1 and n.levels_completed == 0
+        assert "not ended" in "".join(str(line) for line in tell.show(n, folder.path))
+        assert "not ended" in report.render(ledger)
+
+
+# -- what is told ----------------------------------------------------------------------------------------------------------------
+
+
+def test_history_tells_every_proposal_with_its_diff_and_verdict(scripted: Ledger) -> None:
+    text = "\n".join(str(line) for line in tell.history(scripted))
+    told = [one for one, _ in story(scripted) if isinstance(one, Proposed)]
+    assert [one.number for one in told] == list(range(1, len(told) + 1)) and len(told) >= 2
+    assert text.count("proposal ") >= len(told)
+    assert "asked because of start" in text and "asked because of mismatch" in text
+    assert "-    return False  # R3" in text and "+    return here(state) == 1  # R3" in text
+
+
+def test_full_history_holds_the_whole_texts(scripted: Ledger) -> None:
+    text = "\n".join(str(line) for line in tell.history(scripted, full=True))
+    for line in TRUE.files[ENGINE].splitlines():
+        assert line in text
+
+
+def test_a_history_of_one_member_is_of_that_member(ledgers: dict[str, Path]) -> None:
+    with Ledger.open(ledgers["population"], readonly=True) as ledger:
+        text = "\n".join(str(line) for line in tell.history(ledger, member=1))
+    assert "member 1" in text and "member 0" not in text
+
+
+def test_nothing_told_is_obeyed_by_a_terminal(ledger: Ledger) -> None:
+    texts = [
+        *(str(line) for line in tell.history(ledger, full=True)),
+        *(str(line) for line in tell.show(numbers(ledger), Path("run"))),
+        *(told.line for told, _ in story(ledger)),
+    ]
+    assert texts and not any(
+        re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text) for text in texts
+    )
+
+
+# -- words and rules -------------------------------------------------------------------------------------------------------------
+
+
+@given(st.text())
+def test_clean_text_can_be_printed_anywhere(text: str) -> None:
+    cleaned = clean(text)
+    cleaned.encode("utf-8")
+    assert all(letter in "\n\t" or not ("\x00" <= letter < " " or "\x7f" <= letter <= "\x9f") for letter in cleaned)
+    assert clean(cleaned) == cleaned
+
+
+@given(st.text(alphabet=st.characters(categories=["L", "N", "P", "Zs"])))
+def test_clean_leaves_ordinary_text_alone(text: str) -> None:
+    assert clean(text) == text
+
+
+@given(st.text(), st.integers(1, 40))
+def test_one_line_is_one_line_and_no_longer_than_asked(text: str, most: int) -> None:
+    line = one_line(text, most)
+    assert len(line) <= most and "\n" not in line
+
+
+def test_first_sentence_stops_at_the_first_full_stop() -> None:
+    assert first_sentence("It has 3.5 cells. And more.") == "It has 3.5 cells."
+
+
+def test_seconds_read_like_a_person_says_them() -> None:
+    assert [seconds(n) for n in (0.123, 5, 42.4, 200, 7500)] == ["0.12 s", "5.0 s", "42 s", "3 min 20 s", "2 h 05 min"]
+
+
+def test_entries_are_numbered_rules_with_what_follows_them() -> None:
+    book = "# Head\n\n- **R1**. One\n  goes on.\n\nNot a rule.\n* R2: `two`\n## Open\nQ1) Why?\n"
+    assert entries(book) == {"R1": "One goes on.", "R2": "two", "Q1": "Why?"}
+
+
+def test_changes_tell_new_gone_reworded_and_renumbered() -> None:
+    before = "R1. Walls stop it.\nR2. Lava kills at once.\nR3. Nobody knows what the key is for.\n"
+    after = "R1. Walls stop it.\nR2. Nobody knows what the key is for.\nR3. Doors open with a touch of blue.\n"
+    after += "R4. Lava kills at once, and keys too.\n"
+    found = {change.name: change.mark for change in changes(before, after)}
+    assert found == {"R1": " ", "R2": " ", "R3": "+", "R4": "~"}
+    gone = [change for change in changes(after, before) if change.mark == "-"]
+    assert [change.text for change in gone] == ["Doors open with a touch of blue."]
+
+
+@given(
+    st.dictionaries(st.integers(1, 9), st.text("abc ", min_size=1)), st.dictionaries(st.integers(1, 9), st.text("abc ", min_size=1))
+)
+def test_changes_account_for_every_rule_once(old: dict[int, str], new: dict[int, str]) -> None:
+    before, after = ("".join(f"R{k}. {text}\n" for k, text in rules.items()) for rules in (old, new))
+    found = changes(before, after)
+    assert [change.name for change in found if change.mark != "-"] == list(entries(after))
+    assert {change.text for change in found if change.mark == "-"} <= set(entries(before).values())
+    assert all(change.mark == " " for change in changes(after, after))
+
+
+def test_a_diff_names_files_and_lines() -> None:
+    lines = diff(NO_HOLES, TRUE)
+    assert f"--- {RULEBOOK} before" in lines and f"+++ {ENGINE}" in lines and diff(TRUE, TRUE) == []
+
+
+# -- boards and ways -------------------------------------------------------------------------------------------------------------
+
+frames = arrays(np.uint8, st.tuples(st.integers(1, 20), st.integers(1, 20)), elements=st.integers(0, 15))
+
+
+def text_of(renderable: object, width: int = 80, height: int = 24) -> str:
+    console = Console(width=width, height=height, force_terminal=True, color_system="truecolor", file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+def plain(text: str) -> str:
+    return re.sub("\x1b\\[[0-9;?]*[A-Za-z]", "", text)
+
+
+@given(frames, st.integers(1, 90), st.integers(1, 40))
+@settings(max_examples=60, deadline=None)
+def test_a_board_has_room_where_it_was_fitted(frame: np.ndarray, columns: int, lines: int) -> None:  # type: ignore[type-arg]
+    board = Board(frame, "arc", fit(frame.shape, columns, lines))
+    assert board.columns <= columns and board.lines <= lines
+    drawn = plain(text_of(board, 100, 50)).rstrip("\n").split("\n")
+    assert len(drawn) == board.lines and all(len(line) == board.columns for line in drawn)
+
+
+def test_two_cells_make_one_character_in_their_colours() -> None:
+    text = text_of(Board(np.array([[8], [9]], dtype=np.uint8), "arc", Fit()))
+    assert "38;2;249;60;49" in text and "48;2;30;147;255" in text and "▀" in text
+
+
+def test_what_is_small_survives_shrinking() -> None:
+    frame = np.zeros((64, 64), dtype=np.uint8)
+    frame[20:22, 30:32] = 7
+    assert (shrunk(frame, 2) == 7).sum() == 1
+    assert shrunk(np.eye(5, dtype=np.uint8), 2).shape == (3, 3)
+
+
+def walk(path: list[tuple[int, int]], side: int = 2) -> list[np.ndarray]:  # type: ignore[type-arg]
+    found = []
+    for row, column in path:
+        frame = np.zeros((16, 16), dtype=np.uint8)
+        frame[row : row + side, column : column + side] = 5
+        found.append(frame)
+    return found
+
+
+def test_the_way_is_the_middle_of_what_moves() -> None:
+    path = [(0, 0), (2, 0), (4, 0), (4, 2), (4, 2), (4, 4)]
+    assert way(walk(path)) == [(row + 1, column + 1) for row, column in path]
+
+
+def test_no_way_where_nothing_moves_or_the_scene_changes() -> None:
+    still = walk([(3, 3), (3, 3)])
+    assert way(still) == [] and way([]) == []
+    assert way([still[0], np.full((16, 16), 9, dtype=np.uint8)]) == []
+
+
+@given(st.lists(frames, max_size=5))
+def test_a_way_has_a_point_for_every_frame_or_none_at_all(found: list[np.ndarray]) -> None:  # type: ignore[type-arg]
+    same = [frame for frame in found if frame.shape == found[0].shape]
+    assert len(way(same)) in (0, len(same))
+
+
+@given(arrays(np.bool_, st.tuples(st.integers(1, 12), st.integers(1, 12))))
+def test_rectangles_cover_exactly_the_marked_cells(mask: np.ndarray) -> None:  # type: ignore[type-arg]
+    covered = np.zeros(mask.shape, dtype=int)
+    for row, column, height, width in rectangles(mask):
+        covered[row : row + height, column : column + width] += 1
+    assert (covered == mask).all()
+
+
+@given(frames)
+def test_a_png_decodes_to_the_colours_of_its_frame(frame: np.ndarray) -> None:  # type: ignore[type-arg]
+    data, chunks = png(frame, "arc"), {}
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    at = 8
+    while at < len(data):
+        (size,), kind = struct.unpack(">I", data[at : at + 4]), data[at + 4 : at + 8]
+        chunks[kind] = data[at + 8 : at + 8 + size]
+        assert struct.unpack(">I", data[at + 8 + size : at + 12 + size])[0] == zlib.crc32(kind + chunks[kind])
+        at += 12 + size
+    width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
+    assert (height, width) == frame.shape
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
+    assert (rows[:, 0] == 0).all() and (rows[:, 1:] == frame).all()
+    colours = [tuple(chunks[b"PLTE"][k : k + 3]) for k in range(0, len(chunks[b"PLTE"]), 3)]
+    assert colours[: int(frame.max()) + 1] == list(palette("arc").colours[: int(frame.max()) + 1])
+
+
+def test_every_palette_has_256_colours_and_neighbours_differ() -> None:
+    for name in ("arc", "lake", "nobody knows"):
+        colours = palette(name).colours
+        assert len(colours) == 256 and all(one != two for one, two in pairwise(colours))
+
+
+# -- live ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (130, 45), (60, 20), (40, 12), (200, 60)])
+@pytest.mark.parametrize("name", ["evil", "population"])
+def test_the_live_display_draws_every_moment_in_the_room_there_is(
+    host: Host, tmp_path: Path, name: str, width: int, height: int
+) -> None:
+    with open("/dev/null", "w") as nowhere:  # noqa: PTH123
+        console = Console(width=width, height=height, force_terminal=True, color_system="truecolor", file=nowhere)
+        display = Picture(console, pauses=False)
+        scenes: list[Scene] = []
+        config = RunConfig(LAKE, population=2 if name == "population" else 1)
+        with display, new_run(config, tmp_path, host=host, mind=evil()) as (_, session):
+            display.watch(session)
+            session.journal.listeners.append(lambda _: scenes.append(display.scene))
+            play(session)
+        assert not display.failed
+    assert len(scenes) > 20 and scenes[-1].mood == "good"
+    for scene in dict.fromkeys(scenes):
+        lines = plain(text_of(scene, width, height)).rstrip("\n").split("\n")
+        assert len(lines) <= height and all(len(line) <= width for line in lines)
+    # An exact drawing, in which nothing of the harmful texts is missing or has been obeyed as markup.
+    shown = plain(text_of(scenes[-1], 200, 60))
+    assert "[/red][bold]" in shown and r"\x1b[2J" in shown
+
+
+def test_the_way_ahead_is_drawn_while_a_plan_is_followed(host: Host, tmp_path: Path) -> None:
+    with open("/dev/null", "w") as nowhere:  # noqa: PTH123
+        display = Picture(Console(force_terminal=True, file=nowhere), pauses=False)
+        lengths: list[int] = []
+        with display, new_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
+            display.watch(session)
+            session.journal.listeners.append(
+                lambda event: lengths.append(len(display.scene.way)) if event.kind is Kind.OBSERVE else None
+            )
+            play(session)
+    assert lengths == [5, 4, 3, 2, 1, 0]
+
+
+def test_a_display_that_fails_does_not_disturb_the_run(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LAWBOOK_DEBUG", raising=False)
+    with open("/dev/null", "w") as nowhere:  # noqa: PTH123
+        display = Picture(Console(force_terminal=True, file=nowhere), pauses=False)
+        with display, new_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
+            display.watch(session)
+            display.scene = None  # type: ignore[assignment]
+            play(session)
+        assert display.failed and session.ended == "won"
+
+
+def test_plain_lines_tell_what_is_worth_telling(host: Host, tmp_path: Path) -> None:
+    console = Console(record=True, width=80, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([NO_HOLES, TRUE])) as (_, session):
+        Lines(console).watch(session)
+        play(session)
+    lines = [line[7:] for line in console.export_text().splitlines()]
+    assert lines[0].startswith(LAKE) and lines[-1] == "won: The last level is completed."
+    assert any(line.startswith("v1 accepted") for line in lines) and any(line.startswith("wrong: action") for line in lines)
+    assert any(line.startswith("game over") for line in lines) and any(line.startswith("reset") for line in lines)
+
+
+def test_what_is_being_done_is_a_function_of_the_state(host: Host, tmp_path: Path) -> None:
+    seen: list[str] = []
+    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([NO_HOLES, TRUE])) as (_, session):
+        session.journal.listeners.append(lambda event: seen.append(what_now(session.state, session.rules)[1]))
+        play(session)
+    for words in ("proving version 1", "looking for a way", "step 1 of 6 to the goal", "that was wrong", "once more", "won"):
+        assert any(words in line for line in seen), words
+
+
+# -- report and picture ----------------------------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """Tags, addresses and text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: Counter[str] = Counter()
+        self.addresses: list[str] = []
+        self.handlers: list[str] = []
+        self.text = ""
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.handlers += [name for name, _ in attributes if name.startswith("on")]
+        self.addresses += [value or "" for name, value in attributes if name in ("src", "href")]
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.open:
+            while self.open.pop() != tag:
+                pass
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text += data
+
+
+def test_the_report_is_one_page_that_runs_nothing_and_fetches_nothing(ledger: Ledger) -> None:
+    text = report.render(ledger)
+    page, n = Page(text), numbers(ledger)
+    assert not page.tags["script"] and not page.tags["iframe"] and not page.tags["link"] and not page.handlers
+    assert all(address.startswith("data:image/png;base64,") for address in page.addresses)
+    assert "default-src 'none'" in text and not re.search(r"https?://|@import|url\(", text)
+    assert n.head in page.text and n.world in page.text and str(n.actions) in page.text
+    assert len(text) < 300_000
+
+
+def test_the_report_shows_boards_texts_and_diffs(scripted: Ledger) -> None:
+    page = Page(report.render(scripted))
+    assert "predicted" in page.text and "observed" in page.text and page.tags["img"] >= 3
+    assert "version 1 accepted" in page.text and "asked because of mismatch" in page.text
+    for line in TRUE.rulebook.splitlines() + TRUE.files[ENGINE].splitlines():
+        assert line in page.text
+
+
+def test_harmful_texts_are_text_in_the_report(ledgers: dict[str, Path]) -> None:
+    with Ledger.open(ledgers["evil"], readonly=True) as ledger:
+        text = report.render(ledger)
+    text.encode("utf-8")
+    assert "<script" not in text and "\x1b" not in text and "\u202e" not in text and "\x00" not in text
+    page = Page(text)
+    assert "<script>alert(1)</script>" in page.text and r"\u202egnirts" in page.text
+
+
+def test_the_picture_is_sound_svg_with_nothing_from_elsewhere(ledgers: dict[str, Path]) -> None:
+    for name in ("scripted", "evil", "population"):
+        with Ledger.open(ledgers[name], readonly=True) as ledger:
+            text = picture.draw(ledger)
+        root = ET.fromstring(text)
+        words = " ".join("".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text"))
+        assert "First sight." in words and "A wrong prediction:" in words and "Won." in words and "R1" in words
+        assert not re.search("<(image|script|style|foreignObject|use)|href|@import|url\\(", text)
+        assert len(text) < 100_000
+
+
+def test_there_is_no_picture_of_a_run_without_a_rulebook(ledgers: dict[str, Path]) -> None:
+    from lawbook.errors import UsageError
+
+    with Ledger.open(ledgers["random"], readonly=True) as ledger, pytest.raises(UsageError, match="nothing to draw"):
+        picture.draw(ledger)
