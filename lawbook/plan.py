@@ -14,8 +14,9 @@ def find_plan(
 ) -> Plan | NoPlan | Fault:
     """The shortest way within `limits` from where `here` has got to, to a state where the goal is predicted.
 
-    subgoal: source of `def subgoal(state) -> bool`; None: the program's own `is_goal`. clicks: ids that need x and y. A state reached by replay in a fresh
-    worker is the only start there is. Returns Fault(kind="unrepeatable") when the second worker arrives elsewhere than the first.
+    subgoal: source of `def subgoal(state) -> bool`; None: the program's own `is_goal`. clicks: ids that need x and y. A state
+    reached by replay in a fresh worker is the only start there is. Returns Fault(kind="unrepeatable") when the second worker
+    arrives elsewhere than the first.
     """
     worker = program.worker()
     if isinstance(worker, Fault):

@@ -1,4 +1,4 @@
-"""Recordings and runs: a recording becomes a run folder whose record anybody can learn from, and a run becomes a recording again."""
+"""Recordings and runs: a recording becomes a run folder that anybody can learn from, and a run becomes a recording again."""
 
 from __future__ import annotations
 
@@ -104,9 +104,8 @@ class Telling:
         shape = line.frames[-1].shape
         if self.last is not None and shape != self.last.frame.shape:
             raise ValueError(f"its frames are {shape[0]} x {shape[1]}, and were of another shape before")
-        if action is not None and action.x is not None and action.y is not None:
-            if action.x >= shape[1] or action.y >= shape[0]:
-                raise ValueError(f"its click at x={action.x}, y={action.y} lies outside the frame")
+        if action is not None and ((action.x or 0) >= shape[1] or (action.y or 0) >= shape[0]):
+            raise ValueError(f"its click at x={action.x}, y={action.y} lies outside the frame")
         completed = self.last is not None and self.last.status is Status.COMPLETED and not self.won
         self.trajectory += completed + (action == RESET)
         self.actions += action is not None
@@ -141,7 +140,8 @@ def _told(file: Path, telling: Telling) -> Iterator[tuple[str, Line, Told | None
     number, game = 0, None
     try:
         with _opened(file) as stream:
-            for number, raw in enumerate(stream, start=1):
+            for raw in stream:
+                number += 1
                 text = raw.removesuffix(b"\n").decode("utf-8")
                 if not text.strip():
                     continue

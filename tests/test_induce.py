@@ -160,7 +160,7 @@ def test_nothing_is_known_before_anything_was_tried() -> None:
 
 def test_what_no_law_explains_is_an_exception_of_one_place(host: Host) -> None:
     world = [["@...", "...T", "...."]]
-    record = recorded(Meadow(world), [RIGHT, RIGHT, RIGHT, DOWN, LEFT, RIGHT])  # carried off where it steps down
+    record = recorded(Meadow(world), [DOWN, UP, RIGHT, RIGHT, RIGHT, DOWN, RIGHT])  # carried off where it steps down
     _, hypothesis = proposed(case_of(record))
     assert "one place each: (1) action 2 at row 0, column 3" in hypothesis.rulebook
     # It is remembered for that place, whatever way leads there.

@@ -150,7 +150,8 @@ class Worker:
     def search(self, limits: Limits, goal: str | None = None, *, clicks: Collection[int] = ()) -> Found | NoPlan | Fault:
         """The shortest way from the present state to is_goal, or to the source of `def subgoal(state) -> bool`.
 
-        `limits.depth` must be given. clicks: action ids that need x and y, tried only where the program's `actions` says so. Raises RuntimeError in a worker that has stepped live: its program may carry traces of that.
+        `limits.depth` must be given. clicks: action ids that need x and y, tried only where the program's `actions` says so.
+        Raises RuntimeError in a worker that has stepped live: its program may carry traces of that.
         """
         start = self._standing()
         if self._stepped:

@@ -6,7 +6,7 @@ A board is rows of letters, one a block: `#` wall, `.` floor, `@` the avatar's s
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from random import Random
 
 Board = tuple[str, ...]
@@ -57,14 +57,34 @@ def maze(rng: Random, openness: float, rows: int = SIDE, columns: int = SIDE) ->
     return grid
 
 
+def room(side: int) -> Grid:
+    """A square of floor with walls around it, `side` x `side` letters."""
+    inner = [WALL, *FLOOR * (side - 2), WALL]
+    return [[WALL] * side, *(inner.copy() for _ in range(side - 2)), [WALL] * side]
+
+
+def put(grid: Grid, letter: str, *on: Cell) -> None:
+    for row, column in on:
+        grid[row][column] = letter
+
+
 def drawn(grid: Sequence[Sequence[str]]) -> Board:
     """The grid as a board, which does not change any more."""
     return tuple("".join(row) for row in grid)
 
 
+def found[**P](attempt: Callable[P, Board | None], *args: P.args, **kwargs: P.kwargs) -> Board:
+    """The first board that comes of an attempt with these arguments. Raises RuntimeError after too many."""
+    for _ in range(5000):
+        board = attempt(*args, **kwargs)
+        if board is not None:
+            return board
+    raise RuntimeError(f"no board like {args[1:]} was found")
+
+
 def cells(board: Sequence[Sequence[str]], letters: str) -> list[Cell]:
     """Where any of `letters` stands, row by row."""
-    return [(r, c) for r, row in enumerate(board) for c, found in enumerate(row) if found in letters]
+    return [(r, c) for r, row in enumerate(board) for c, letter in enumerate(row) if letter in letters]
 
 
 def lying(board: Sequence[Sequence[str]], letters: str) -> list[tuple[str, Cell]]:
@@ -85,12 +105,12 @@ def moved(board: Sequence[Sequence[str]], cell: Cell, move: Move, blocked: Colle
 
 def distances(board: Sequence[Sequence[str]], start: Cell, blocked: Collection[str] = WALL) -> dict[Cell, int]:
     """Fewest moves from `start` to every block that can be reached without entering a letter of `blocked`, breadth-first."""
-    found, queue = {start: 0}, deque([start])
+    moves, queue = {start: 0}, deque([start])
     while queue:
         cell = queue.popleft()
         for move in MOVES.values():
             new = moved(board, cell, move, blocked)
-            if new not in found:
-                found[new] = found[cell] + 1
+            if new not in moves:
+                moves[new] = moves[cell] + 1
                 queue.append(new)
-    return found
+    return moves

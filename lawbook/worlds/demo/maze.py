@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
-from lawbook.worlds.demo.board import EXIT, FLOOR, HAZARD, START, WALL, Board, Cell, cells, distances, drawn, maze
+from lawbook.worlds.demo.board import EXIT, FLOOR, HAZARD, START, WALL, Board, Cell, cells, distances, drawn, found, maze, put
 from lawbook.worlds.demo.look import theme
 from lawbook.worlds.demo.puzzle import AVATAR, PuzzleGame, Stage, Walk
 
@@ -33,24 +33,21 @@ AIMS = (
 )
 
 
-def draw(rng: Random, aim: Aim) -> Board:
-    """A board that meets the aim. Raises RuntimeError after too many tries."""
-    for _ in range(5000):
-        grid = maze(rng, aim.openness)
-        floor = cells(grid, FLOOR)
-        rng.shuffle(floor)
-        start = floor.pop()
-        for row, column in floor[: aim.hazards]:
-            grid[row][column] = HAZARD
-        safe, plain = distances(grid, start, (WALL, HAZARD)), distances(grid, start)
-        low, high = aim.moves
-        exits = [cell for cell, moves in safe.items() if low <= moves <= high and moves - plain[cell] >= aim.detour]
-        if exits:
-            row, column = rng.choice(exits)
-            grid[row][column] = EXIT
-            grid[start[0]][start[1]] = START
-            return drawn(grid)
-    raise RuntimeError(f"no maze like {aim} was found")
+def draw(rng: Random, aim: Aim) -> Board | None:
+    """A board that meets the aim, if this attempt comes to one."""
+    grid = maze(rng, aim.openness)
+    floor = cells(grid, FLOOR)
+    rng.shuffle(floor)
+    start = floor.pop()
+    put(grid, HAZARD, *floor[: aim.hazards])
+    safe, plain = distances(grid, start, WALL + HAZARD), distances(grid, start)
+    low, high = aim.moves
+    exits = [cell for cell, moves in safe.items() if low <= moves <= high and moves - plain[cell] >= aim.detour]
+    if not exits:
+        return None
+    put(grid, EXIT, rng.choice(exits))
+    put(grid, START, start)
+    return drawn(grid)
 
 
 def build(rng: Random) -> PuzzleGame[Cell]:
@@ -61,4 +58,4 @@ def build(rng: Random) -> PuzzleGame[Cell]:
         HAZARD: look.hazard(fire, ember),
         AVATAR: look.walker(look.avatar),
     }
-    return PuzzleGame([Stage(Maze(draw(rng, aim)), things) for aim in AIMS], look)
+    return PuzzleGame([Stage(Maze(found(draw, rng, aim)), things) for aim in AIMS], look)

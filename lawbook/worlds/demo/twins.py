@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
-from lawbook.worlds.demo.board import FLOOR, START, Board, Cell, cells, distances, drawn, maze
+from lawbook.worlds.demo.board import FLOOR, START, Board, Cell, cells, distances, drawn, found, maze, put
 from lawbook.worlds.demo.look import theme
 from lawbook.worlds.demo.puzzle import AVATAR, PuzzleGame, Stage, Walk
 
@@ -36,30 +36,27 @@ AIMS = (
 )
 
 
-def draw(rng: Random, aim: Aim, right_is_near: bool) -> Board:
-    """A board that meets the aim. Raises RuntimeError after too many tries."""
-    for _ in range(5000):
-        grid = maze(rng, aim.openness)
-        start = rng.choice(cells(grid, FLOOR))
-        moves = distances(grid, start)
-        near = [cell for cell, n in moves.items() if aim.near[0] <= n <= aim.near[1]]
-        far = [cell for cell, n in moves.items() if aim.far and aim.far[0] <= n <= aim.far[1]]
-        if not near or (aim.far and not far):
+def draw(rng: Random, aim: Aim, right_is_near: bool) -> Board | None:
+    """A board that meets the aim, if this attempt comes to one."""
+    grid = maze(rng, aim.openness)
+    start = rng.choice(cells(grid, FLOOR))
+    moves = distances(grid, start)
+    put(grid, START, start)
+    for letter, reach in zip((RIGHT, WRONG) if right_is_near else (WRONG, RIGHT), (aim.near, aim.far), strict=True):
+        if reach is None:
             continue
-        grid[start[0]][start[1]] = START
-        pads = [rng.choice(near)] + ([rng.choice(far)] if aim.far else [])
-        letters = (RIGHT, WRONG) if right_is_near else (WRONG, RIGHT)
-        for (row, column), letter in zip(pads, letters, strict=False):
-            grid[row][column] = letter
-        return drawn(grid)
-    raise RuntimeError(f"no board like {aim} was found")
+        fitting = [cell for cell, n in moves.items() if reach[0] <= n <= reach[1]]
+        if not fitting:
+            return None
+        put(grid, letter, rng.choice(fitting))
+    return drawn(grid)
 
 
 def boards(rng: Random) -> tuple[Board, ...]:
     """In some of the levels with two pads the right one is near, in some it is far."""
     near = [True, False, rng.random() < 0.5]
     rng.shuffle(near)
-    return tuple(draw(rng, aim, right_is_near) for aim, right_is_near in zip(AIMS, [True, *near], strict=True))
+    return tuple(found(draw, rng, aim, right_is_near) for aim, right_is_near in zip(AIMS, [True, *near], strict=True))
 
 
 def build(rng: Random) -> PuzzleGame[Cell]:
