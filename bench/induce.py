@@ -1,6 +1,6 @@
 """How many actions the built-in mind takes, beside random ones, on worlds it has never seen: `python bench/induce.py`.
 
-Every action counts, resets included. A run that does not reach the goal has spent its budget. Seeds are ranges, FIRST:LAST+1.
+Every action counts, resets included. A run that does not reach the goal has spent its budget. Seeds are ranges, FIRST:STOP.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ PROTOCOLS = {"induce": "memento3", "random": "vanilla"}
 
 @dataclass(frozen=True)
 class Played:
-    """One run. per_level, shortest: actions of each level, spent and least needed (None: not known). answers: how many the mind gave,
-    judgements included; slowest: the one that took longest, in seconds."""
+    """One run. per_level, shortest: actions of each level, spent and least needed (None: not known).
+    answers: how many the mind gave, judgements included; slowest: the one that took longest, in seconds."""
 
     won: bool
     actions: int
@@ -91,7 +91,7 @@ def demos(host: Host, out: Path, name: str, budget: int, seeds: range, populatio
 
 
 def reflection(length: int) -> None:
-    """How long a proposal and an exploration take on a long record of 64 x 64 frames, with nothing remembered from before."""
+    """How long a proposal and an exploration take on a long record of 64 x 64 frames."""
     world = WorldProcess(WorldAddress.parse("demo:maze"))
     record, dice = Record(world.spec.levels), random.Random(0)
     record.extend(None, world.reset())
@@ -103,14 +103,16 @@ def reflection(length: int) -> None:
     interface = Interface(spec.shape, spec.actions, spec.clicks, spec.levels)
     case = Case(interface, record, Why.MISMATCH, None, False, None, "", length, length, 0, 1, 0, 0)
     times = []
-    for _ in range(5):
+    for _ in range(6):
         mind, began = make_mind("induce"), time.perf_counter()
         mind.propose(case)
         proposed = time.perf_counter()
         mind.explore(case)
-        times.append((proposed - began, time.perf_counter() - proposed))
-    propose, explore = (statistics.median(column) * 1e3 for column in zip(*times, strict=True))
-    print(f"\nreflection on {record.actions} random actions of demo:maze: propose {propose:.0f} ms, then explore {explore:.0f} ms")
+        times.append(((proposed - began) * 1e3, (time.perf_counter() - proposed) * 1e3))
+    (first, _), *others = times
+    propose, explore = (statistics.median(column) for column in zip(*others, strict=True))
+    print(f"\nreflection on {record.actions} random actions of demo:maze (64 x 64), medians of {len(others)}")
+    print(f"propose {propose:.0f} ms (the first time {first:.0f} ms), then explore {explore:.0f} ms")
 
 
 def seeds(text: str) -> range:

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from lawbook import __version__
 from lawbook.errors import LawbookError, UsageError
@@ -92,7 +92,7 @@ def _parser() -> _Parser:
         return made
 
     _play_options(command("play", _play, "play a world, or go on with a run (--resume)"))
-    command("worlds", _worlds, "list the worlds there are")
+    _games_option(command("worlds", _worlds, "list the worlds there are"))
     command("minds", _minds, "list the minds there are")
     _out(command("runs", _runs, "list runs, the newest first"))
     shown = on_run("show", _show, "the numbers of a run")
@@ -107,6 +107,13 @@ def _parser() -> _Parser:
     program.add_argument("--member", type=int, default=0, metavar="N", help="of this member, from 0")
     report = on_run("report", _report, "write the report of a run, one HTML file")
     report.add_argument("-o", metavar="FILE", dest="file", type=Path, help="where to (default: report.html in the run)")
+    brought = command("import", _import, "make a run of a recording, to go on with (play --resume) for --budget more actions")
+    brought.add_argument("file", metavar="FILE", type=Path, help="a recording of the ARC toolkit: .jsonl or .jsonl.gz")
+    brought.add_argument("--world", metavar="WORLD", default="", help="where the run goes on (default: what the recording names)")
+    _run_options(brought)
+    _out(brought)
+    recorded = on_run("export", _export, "write a run as a recording of the ARC toolkit")
+    recorded.add_argument("-o", metavar="FILE", dest="file", type=Path, help="where to; .gz compresses (default: in the run)")
     picture = on_run("picture", _picture, "draw a run as one SVG")
     picture.add_argument("-o", metavar="FILE", dest="file", type=Path, required=True, help="where to")
     return parser
@@ -119,21 +126,30 @@ def _out(parser: argparse.ArgumentParser) -> None:
 def _play_options(play: argparse.ArgumentParser) -> None:
     play.add_argument("world", metavar="WORLD", nargs="?", help="such as demo:maze?seed=3; `lawbook worlds` lists them")
     play.add_argument("--resume", metavar="RUN", help="go on with a run: its folder, its name below --out, or `last`")
-    play.add_argument("--mind", help="who proposes; `lawbook minds` lists them (default: induce)")
-    play.add_argument("--protocol", help="what must hold before an action: memento3, no-rulebook, vanilla (default: memento3)")
-    play.add_argument("--population", type=int, metavar="N", help="hypotheses over one record (default: 1)")
-    play.add_argument("--budget", type=int, metavar="B", help="actions in all, resets included (default: 500)")
-    play.add_argument("--seed", type=int, metavar="S", help="of every draw (default: 0)")
-    play.add_argument("--nodes", type=int, metavar="N", help="most states one search expands (default: 200000)")
+    _run_options(play)
     play.add_argument(
         "--weak-sandbox", action="store_true", default=None, help="run although programs cannot be kept from files or network"
     )
+    _games_option(play)
     _out(play)
     play.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
     play.add_argument("--quiet", action="store_true", help="print nothing but failures")
     play.add_argument("--plain", action="store_true", help="one line an event instead of the live display")
     play.add_argument("--fast", action="store_true", help="no pauses for the eye in the live display")
     play.add_argument("--no-board", action="store_true", help="the live display without the board")
+
+
+def _run_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--mind", help="who proposes; `lawbook minds` lists them (default: induce)")
+    parser.add_argument("--protocol", help="what must hold before an action: memento3, no-rulebook, vanilla (default: memento3)")
+    parser.add_argument("--population", type=int, metavar="N", help="hypotheses over one record (default: 1)")
+    parser.add_argument("--budget", type=int, metavar="B", help="actions in all, resets included (default: 500)")
+    parser.add_argument("--seed", type=int, metavar="S", help="of every draw (default: 0)")
+    parser.add_argument("--nodes", type=int, metavar="N", help="most states one search expands (default: 200000)")
+
+
+def _games_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--games", type=Path, metavar="DIR", help="the folder of ARC-AGI-3 games (default: LAWBOOK_GAMES)")
 
 
 def _help(parser: argparse.ArgumentParser) -> int:
@@ -147,8 +163,8 @@ def _help(parser: argparse.ArgumentParser) -> int:
 def _play(given: argparse.Namespace) -> int:
     from lawbook.view import playing
 
-    asked = {name: getattr(given, name) for name in ("mind", "protocol", "population", "budget", "seed", "nodes", "weak_sandbox")}
-    asked = {name: value for name, value in asked.items() if value is not None}
+    _games(given)
+    asked = _asked(given)
     show = playing.Show(json=given.json, quiet=given.quiet, plain=given.plain, fast=given.fast, board=not given.no_board)
     if given.resume is None:
         if given.world is None:
@@ -160,6 +176,20 @@ def _play(given: argparse.Namespace) -> int:
     return playing.resume(_folder(given.resume, given.out), show)
 
 
+def _asked(given: argparse.Namespace) -> dict[str, Any]:
+    """What was given of a run's settings, by the names of RunConfig."""
+    names = ("mind", "protocol", "population", "budget", "seed", "nodes", "weak_sandbox")
+    return {name: value for name in names if (value := getattr(given, name, None)) is not None}
+
+
+def _games(given: argparse.Namespace) -> None:
+    """--games, for whatever looks for games here or in a process of ours."""
+    from lawbook.worlds.arc import GAMES
+
+    if given.games is not None:
+        os.environ[GAMES] = str(given.games.resolve())
+
+
 # -- what there is ---------------------------------------------------------------------------------------------------------------
 
 
@@ -167,6 +197,7 @@ def _worlds(given: argparse.Namespace) -> int:
     from lawbook import plugins
     from lawbook.worlds.address import GROUP, world_source
 
+    _games(given)
     _list(((kind, f"{kind}:") for kind in plugins.offered(GROUP)), world_source)
     return 0
 
@@ -296,6 +327,24 @@ def _report(given: argparse.Namespace) -> int:
     target = given.file or folder.report
     with _ledger(folder) as ledger:
         _write(target, report.render(ledger))
+    print(target)
+    return 0
+
+
+def _import(given: argparse.Namespace) -> int:
+    from lawbook.recordings import import_recording
+    from lawbook.runfolder import RunConfig
+
+    print(import_recording(given.file, given.out, RunConfig(given.world, **_asked(given))).path)
+    return 0
+
+
+def _export(given: argparse.Namespace) -> int:
+    from lawbook.recordings import export_run
+
+    folder = _folder(given.run, given.out)
+    target = given.file or folder.path / "recording.jsonl"
+    export_run(folder, target)
     print(target)
     return 0
 

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import numpy.typing as npt
 
+from lawbook import perception
 from lawbook.answers import Counterexample, Prediction, Region
 from lawbook.record import Action, Frame, Status
 
@@ -14,8 +15,6 @@ MAX_REGIONS = 12
 """Most regions that are kept; the text says how many more there are."""
 _MAX_CHANGES = 4
 """Most kinds of change that are told of one region."""
-
-_Cells = list[tuple[int, int]]
 
 _HINTS = {
     (Status.COMPLETED, Status.RUNNING): "is_goal must hold after this step.",
@@ -45,10 +44,10 @@ def describe(
     """
     was = before if step else None
     differs = observed.frame != predicted.frame if framed else np.zeros(observed.frame.shape, dtype=np.bool_)
-    groups = sorted(components(differs), key=lambda cells: (-len(cells), cells[0]))
+    regions = _regions(differs, was, observed.frame, predicted.frame)
     said = [_place(trajectory, step, level, action), _status(observed.status, predicted.status)]
-    if groups:
-        said += [_frame(groups, differs, was, observed.frame, predicted.frame)]
+    if regions:
+        said += [_frame(regions, differs, was, observed.frame, predicted.frame)]
     return Counterexample(
         trajectory=trajectory,
         step=step,
@@ -57,54 +56,16 @@ def describe(
         expected=observed.status,
         predicted=predicted.status,
         cells=int(differs.sum()),
-        regions=tuple(_region(cells, was, observed.frame, predicted.frame) for cells in groups[:MAX_REGIONS]),
+        regions=tuple(regions[:MAX_REGIONS]),
         text=" ".join(said),
     )
 
 
-def components(mask: npt.NDArray[np.bool_]) -> list[_Cells]:
-    """True cells of an H x W mask as groups of (row, column), each connected through its 8 neighbours; in reading order."""
-    every = [(row, column) for row, column in np.argwhere(mask).tolist()]
-    left, groups = set(every), []
-    for first in every:
-        if first not in left:
-            continue
-        left.remove(first)
-        group = [first]
-        for row, column in group:
-            for near in (
-                (row - 1, column - 1),
-                (row - 1, column),
-                (row - 1, column + 1),
-                (row, column - 1),
-                (row, column + 1),
-                (row + 1, column - 1),
-                (row + 1, column),
-                (row + 1, column + 1),
-            ):
-                if near in left:
-                    left.remove(near)
-                    group.append(near)
-        groups.append(group)
-    return groups
-
-
-def _region(cells: _Cells, before: Frame | None, expected: Frame, predicted: Frame) -> Region:
-    rows, columns = (list(part) for part in zip(*cells, strict=True))
-    return Region(
-        min(rows),
-        min(columns),
-        max(rows),
-        max(columns),
-        len(cells),
-        () if before is None else _colours(before[rows, columns]),
-        _colours(expected[rows, columns]),
-        _colours(predicted[rows, columns]),
-    )
-
-
-def _colours(values: npt.NDArray[np.uint8]) -> tuple[int, ...]:
-    return tuple(np.unique(values).tolist())
+def _regions(differs: npt.NDArray[np.bool_], before: Frame | None, expected: Frame, predicted: Frame) -> list[Region]:
+    """All regions, the largest first."""
+    if before is None:
+        return [Region(*found[:5], (), *found.colours) for found in perception.regions(differs, expected, predicted)]
+    return [Region(*found[:5], *found.colours) for found in perception.regions(differs, before, expected, predicted)]
 
 
 def _place(trajectory: int, step: int, level: int, action: Action | None) -> str:
@@ -120,18 +81,20 @@ def _status(expected: Status, predicted: Status) -> str:
     return f"The status is {expected}, but {predicted} was predicted: {_HINTS[expected, predicted]}"
 
 
-def _frame(groups: list[_Cells], differs: npt.NDArray[np.bool_], before: Frame | None, expected: Frame, predicted: Frame) -> str:
+def _frame(regions: list[Region], differs: npt.NDArray[np.bool_], before: Frame | None, expected: Frame, predicted: Frame) -> str:
     """What to say of the differing cells: how they are wrong, region by region, and what they have in common."""
     said = [f"{differs.sum()} of {differs.size} cells are wrong."]
-    for cells in groups[:MAX_REGIONS]:
+    groups = sorted(perception.groups(differs, diagonal=True), key=len, reverse=True)  # in the order of the regions
+    for region, cells in list(zip(regions, groups, strict=True))[:MAX_REGIONS]:
         changes = Counter((None if before is None else int(before[at]), int(expected[at]), int(predicted[at])) for at in cells)
         told = [_change(count, *change) for change, count in changes.most_common(_MAX_CHANGES)]
         if len(changes) > _MAX_CHANGES:
             told.append(f"and {len(changes) - _MAX_CHANGES} more kinds of change")
-        said.append(f"{_where(cells)}: {', '.join(told)}.")
-    rest = groups[MAX_REGIONS:]
+        where = f"{_span('Row', region.top, region.bottom)}, {_span('column', region.left, region.right)}"
+        said.append(f"{where}: {', '.join(told)}.")
+    rest = regions[MAX_REGIONS:]
     if rest:
-        said.append(f"And {sum(map(len, rest))} cells in {len(rest)} more regions.")
+        said.append(f"And {sum(region.cells for region in rest)} cells in {len(rest)} more regions.")
     if before is not None:
         if np.array_equal(predicted, before):
             said.append("Predicted was that nothing changes.")
@@ -148,11 +111,6 @@ def _change(count: int, before: int | None, expected: int, predicted: int) -> st
     else:
         became = f"stayed {expected}" if before == expected else f"went from {before} to {expected}"
     return f"{count} {became} (predicted {predicted})"
-
-
-def _where(cells: _Cells) -> str:
-    rows, columns = zip(*cells, strict=True)
-    return f"{_span('Row', min(rows), max(rows))}, {_span('column', min(columns), max(columns))}"
 
 
 def _span(name: str, first: int, last: int) -> str:

@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from lawbook import gate
 from lawbook.errors import UsageError
 from lawbook.memory import recording
 from lawbook.memory.bodies import action_of
@@ -24,7 +25,7 @@ from lawbook.memory.recording import Line
 from lawbook.record import RESET, Action, Observation, Status
 from lawbook.runfolder import RunConfig, RunFolder, versions
 from lawbook.state import Ending
-from lawbook.worlds.address import WorldAddress
+from lawbook.worlds.address import WorldAddress, check
 from lawbook.worlds.outcome import STATES, outcome
 from lawbook.worlds.world import WorldSpec
 
@@ -183,8 +184,11 @@ def import_recording(file: Path, out: Path, config: RunConfig | None = None) -> 
     for the one the recording names). The record is the recording's; every line is kept, so that `export_run` gives it back byte
     for byte. The folder appears when it is complete. Raises UsageError that names the line where the file is malformed.
     """
-    file, found = Path(file), survey(Path(file))
     config = config or RunConfig("")
+    gate.protocol(config.protocol)
+    if config.world:
+        check(WorldAddress.parse(config.world))
+    file, found = Path(file), survey(Path(file))
     config = replace(config, world=config.world or found.world, budget=config.budget + found.actions)
     try:
         out.mkdir(parents=True, exist_ok=True)

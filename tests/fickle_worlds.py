@@ -1,4 +1,4 @@
-"""Worlds for tests of the command line, played as `py:fickle_worlds:SOURCE/name`: one plain, one fickle, one slow, one that dies."""
+"""Worlds for tests of the command line, played as `py:fickle_worlds:SOURCE/name`: one fickle, one slow, one that dies."""
 
 import os
 import time

@@ -418,12 +418,19 @@ def test_a_run_that_is_killed_goes_on_as_if_nothing_had_happened(
 ) -> None:
     whole, told = unbroken
     dice = random.Random()
-    process = started("play", "demo:maze?seed=2", "--seed", "5", "--quiet", cwd=tmp_path)
-    until(lambda: the_run(tmp_path), at := dice.randrange(told["actions"]), process)
-    time.sleep(dice.random() * 0.05)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    again = json.loads(lawbook("play", "--resume", "last", "--json", cwd=tmp_path).stdout)
+    while True:
+        at = dice.randrange(told["actions"])
+        process = started("play", "demo:maze?seed=2", "--seed", "5", "--quiet", cwd=tmp_path)
+        until(lambda: the_run(tmp_path), at, process)
+        time.sleep(dice.random() * 0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if json.loads(lawbook("show", "last", "--json", cwd=tmp_path).stdout)["outcome"] is None:
+            break  # else it had ended before it could be killed
+        shutil.rmtree(tmp_path / "runs")
+    result = lawbook("play", "--resume", "last", "--json", cwd=tmp_path)
+    assert result.stdout, f"killed after {at} actions: {result.stderr}"
+    again = json.loads(result.stdout)
     keys = ("outcome", "actions", "per_level", "versions", "mismatches", "proposals", "exact_predictions")
     assert {key: again[key] for key in keys} == {key: told[key] for key in keys}, f"killed after {at} actions"
     assert observed(the_run(tmp_path)) == observed(the_run(whole))

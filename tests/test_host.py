@@ -64,6 +64,40 @@ def test_files_import_each_other(host: Host) -> None:
         assert it.replay(START, [Action(1)]).frames[:, 0, 0].tolist() == [0, 1]
 
 
+def test_perception_can_be_imported_and_lawbook_cannot(host: Host) -> None:
+    """A program that follows a thing by its shape, with our helpers."""
+    source = """
+import numpy as np
+import perception
+from perception import objects
+def initial_state(observation):
+    return 1
+def step(state, action):
+    return state + 1
+def render(state):
+    frame = np.zeros((4, 4), np.uint8)
+    frame[1:3, state % 3] = 7
+    (thing,) = objects(frame, where=frame > 0)
+    frame[thing.row, thing.column] = sum(click.cells for click in perception.clicks(frame))
+    return frame
+def is_goal(state):
+    try:
+        import lawbook
+    except ModuleNotFoundError:
+        return perception.__name__ != "perception" or perception.Object.__module__ != "perception"
+    return True
+"""
+    with worker(host, source) as it:
+        replay = it.replay(START, [Action(1)])
+        assert replay.fault is None and replay.statuses == (R, R)
+        assert replay.frames[:, 1:3].tolist() == [[[0, 16, 0, 0], [0, 7, 0, 0]], [[0, 0, 16, 0], [0, 0, 7, 0]]]
+    for name in ("lawbook", "lawbook.perception"):
+        fault = host.load({ENGINE: f"import {name}\n" + program()[ENGINE]})
+        assert isinstance(fault, Fault) and fault.kind == "forbidden" and "the standard library, perception and" in fault.reason
+    shadowing = host.load({**program(), "perception.py": ""})
+    assert isinstance(shadowing, Fault) and shadowing.kind == "load" and "rename it" in shadowing.reason
+
+
 def test_a_dataclass_is_a_state(host: Host) -> None:
     source = """
 from dataclasses import dataclass, replace

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from lawbook import verify as module
 from lawbook.answers import Counterexample, Fault, Outcome, Prediction, Start, Verdict
-from lawbook.counterexample import MAX_REGIONS, components, describe
+from lawbook.counterexample import MAX_REGIONS, describe
 from lawbook.host.host import Host, Program
 from lawbook.hypothesis import ENGINE
 from lawbook.record import RESET, Action, Observation, Record, Status, Trajectory, freeze
@@ -131,21 +131,6 @@ def test_what_does_not_continue_or_fit_is_an_error_never_a_pass() -> None:
 def test_the_first_differing_frame(one: np.ndarray, other: np.ndarray) -> None:
     assert frame_difference(one, other) == next((k for k in range(4) if (one[k] != other[k]).any()), None)
     assert frame_difference(one, one.copy()) is None and frame_difference(one[:0], other[:0]) is None
-
-
-@settings(max_examples=150)
-@given(arrays.arrays(np.bool_, st.tuples(st.integers(1, 7), st.integers(1, 7))))
-def test_components_are_the_classes_of_touching_cells(mask: np.ndarray) -> None:
-    cells = [(int(row), int(column)) for row, column in np.argwhere(mask)]
-    label = {cell: number for number, cell in enumerate(cells)}
-    for _ in cells:  # the plain way: neighbours take the smaller label until nothing changes
-        for row, column in cells:
-            label[row, column] = min(other for (r, c), other in label.items() if max(abs(r - row), abs(c - column)) <= 1)
-    expected: dict[int, set[tuple[int, int]]] = {}
-    for cell, number in label.items():
-        expected.setdefault(number, set()).add(cell)
-    found = components(mask)
-    assert sorted(map(sorted, found)) == sorted(map(sorted, expected.values()))
 
 
 def description(

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
-import struct
 import xml.etree.ElementTree as ET
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from minds import Scripted, replaced, worked_example
 from rich.console import Console
+from screen import plain, text_of
 
 from lawbook.answers import Probe
 from lawbook.host.host import Host
@@ -30,15 +26,11 @@ from lawbook.record import Action
 from lawbook.run import play
 from lawbook.runfolder import RunConfig
 from lawbook.view import picture, report, tell
-from lawbook.view.board import Board, Fit, fit, shrunk
-from lawbook.view.image import png, rectangles
 from lawbook.view.live import Lines, Picture, what_now
 from lawbook.view.numbers import brief, numbers
-from lawbook.view.palette import palette
 from lawbook.view.rules import changes, diff, entries
 from lawbook.view.scene import Scene
 from lawbook.view.story import Missed, Proposed, story
-from lawbook.view.way import way
 from lawbook.view.words import clean, first_sentence, one_line, seconds
 
 LAKE = "gym:FrozenLake-v1?size=4"
@@ -238,101 +230,6 @@ def test_changes_account_for_every_rule_once(old: dict[int, str], new: dict[int,
 def test_a_diff_names_files_and_lines() -> None:
     lines = diff(NO_HOLES, TRUE)
     assert f"--- {RULEBOOK} before" in lines and f"+++ {ENGINE}" in lines and diff(TRUE, TRUE) == []
-
-
-# -- boards and ways -------------------------------------------------------------------------------------------------------------
-
-frames = arrays(np.uint8, st.tuples(st.integers(1, 20), st.integers(1, 20)), elements=st.integers(0, 15))
-
-
-def text_of(renderable: object, width: int = 80, height: int = 24) -> str:
-    console = Console(width=width, height=height, force_terminal=True, color_system="truecolor", file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
-    with console.capture() as capture:
-        console.print(renderable)
-    return capture.get()
-
-
-def plain(text: str) -> str:
-    return re.sub("\x1b\\[[0-9;?]*[A-Za-z]", "", text)
-
-
-@given(frames, st.integers(1, 90), st.integers(1, 40))
-@settings(max_examples=60, deadline=None)
-def test_a_board_has_room_where_it_was_fitted(frame: np.ndarray, columns: int, lines: int) -> None:  # type: ignore[type-arg]
-    board = Board(frame, "arc", fit(frame.shape, columns, lines))
-    assert board.columns <= columns and board.lines <= lines
-    drawn = plain(text_of(board, 100, 50)).rstrip("\n").split("\n")
-    assert len(drawn) == board.lines and all(len(line) == board.columns for line in drawn)
-
-
-def test_two_cells_make_one_character_in_their_colours() -> None:
-    text = text_of(Board(np.array([[8], [9]], dtype=np.uint8), "arc", Fit()))
-    assert "38;2;249;60;49" in text and "48;2;30;147;255" in text and "▀" in text
-
-
-def test_what_is_small_survives_shrinking() -> None:
-    frame = np.zeros((64, 64), dtype=np.uint8)
-    frame[20:22, 30:32] = 7
-    assert (shrunk(frame, 2) == 7).sum() == 1
-    assert shrunk(np.eye(5, dtype=np.uint8), 2).shape == (3, 3)
-
-
-def walk(path: list[tuple[int, int]], side: int = 2) -> list[np.ndarray]:  # type: ignore[type-arg]
-    found = []
-    for row, column in path:
-        frame = np.zeros((16, 16), dtype=np.uint8)
-        frame[row : row + side, column : column + side] = 5
-        found.append(frame)
-    return found
-
-
-def test_the_way_is_the_middle_of_what_moves() -> None:
-    path = [(0, 0), (2, 0), (4, 0), (4, 2), (4, 2), (4, 4)]
-    assert way(walk(path)) == [(row + 1, column + 1) for row, column in path]
-
-
-def test_no_way_where_nothing_moves_or_the_scene_changes() -> None:
-    still = walk([(3, 3), (3, 3)])
-    assert way(still) == [] and way([]) == []
-    assert way([still[0], np.full((16, 16), 9, dtype=np.uint8)]) == []
-
-
-@given(st.lists(frames, max_size=5))
-def test_a_way_has_a_point_for_every_frame_or_none_at_all(found: list[np.ndarray]) -> None:  # type: ignore[type-arg]
-    same = [frame for frame in found if frame.shape == found[0].shape]
-    assert len(way(same)) in (0, len(same))
-
-
-@given(arrays(np.bool_, st.tuples(st.integers(1, 12), st.integers(1, 12))))
-def test_rectangles_cover_exactly_the_marked_cells(mask: np.ndarray) -> None:  # type: ignore[type-arg]
-    covered = np.zeros(mask.shape, dtype=int)
-    for row, column, height, width in rectangles(mask):
-        covered[row : row + height, column : column + width] += 1
-    assert (covered == mask).all()
-
-
-@given(frames)
-def test_a_png_decodes_to_the_colours_of_its_frame(frame: np.ndarray) -> None:  # type: ignore[type-arg]
-    data, chunks = png(frame, "arc"), {}
-    assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    at = 8
-    while at < len(data):
-        (size,), kind = struct.unpack(">I", data[at : at + 4]), data[at + 4 : at + 8]
-        chunks[kind] = data[at + 8 : at + 8 + size]
-        assert struct.unpack(">I", data[at + 8 + size : at + 12 + size])[0] == zlib.crc32(kind + chunks[kind])
-        at += 12 + size
-    width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
-    assert (height, width) == frame.shape
-    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
-    assert (rows[:, 0] == 0).all() and (rows[:, 1:] == frame).all()
-    colours = [tuple(chunks[b"PLTE"][k : k + 3]) for k in range(0, len(chunks[b"PLTE"]), 3)]
-    assert colours[: int(frame.max()) + 1] == list(palette("arc").colours[: int(frame.max()) + 1])
-
-
-def test_every_palette_has_256_colours_and_neighbours_differ() -> None:
-    for name in ("arc", "lake", "nobody knows"):
-        colours = palette(name).colours
-        assert len(colours) == 256 and all(one != two for one, two in pairwise(colours))
 
 
 # -- live ------------------------------------------------------------------------------------------------------------------------

@@ -41,7 +41,9 @@ def blame(error: BaseException, sources: Mapping[str, str], *, loading: bool = F
             reason = f"{who} needs a library of the system, which is out of reach in here ({what}){place}."
             return {"kind": "forbidden", "reason": reason}
         case ModuleNotFoundError() if str(error.name).partition(".")[0] not in sys.stdlib_module_names:
-            allowed = f"only numpy, the standard library and the program's own files ({', '.join(sorted(sources))}) can be"
+            allowed = (
+                f"only numpy, the standard library, perception and the program's own files ({', '.join(sorted(sources))}) can be"
+            )
             return {"kind": "forbidden", "reason": f"{who} cannot import {str(error.name)[:CLIP]!r} in here{place}; {allowed}."}
         case SyntaxError() if error.filename in sources:
             line = f"{error.filename} line {error.lineno}: `{(error.text or '').strip()[:CLIP]}`"

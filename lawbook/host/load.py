@@ -48,8 +48,8 @@ def load(files: Mapping[str, str], engine: str) -> Engine:
         raise NonsenseError("load", f"There is no file {engine}.")
     for file in files:
         name = file.removesuffix(".py")
-        if name in sys.stdlib_module_names or name == "numpy":
-            raise NonsenseError("load", f"{file} has the name of a module of Python or numpy; rename it.")
+        if name in sys.stdlib_module_names or name in ("numpy", "perception"):
+            raise NonsenseError("load", f"{file} has the name of a module of Python, or of numpy or perception; rename it.")
     sys.meta_path.insert(0, _Files(files))
     return Engine(importlib.import_module(engine.removesuffix(".py")), engine)
 

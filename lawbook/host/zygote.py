@@ -1,4 +1,4 @@
-"""The zygote: an interpreter that has numpy loaded and forks a caged worker for each request. This is the life of that process.
+"""The zygote: an interpreter that has numpy and perception loaded and forks a caged worker for each request: its life.
 
 It is started with an empty environment, so that no key of ours is in a worker's memory, and with its own hash seed: two workers of
 one zygote share the order of sets, and only a second zygote shows that a program depends on it.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
+import importlib.util
 import mmap
 import os
 import signal
@@ -19,6 +19,7 @@ from typing import NoReturn
 
 import numpy as np
 
+import lawbook
 from lawbook import wire
 from lawbook.host.ring import SIZE
 from lawbook.host.sandbox import Cage
@@ -33,6 +34,7 @@ OUT_OF_MEMORY, DISTURBED = 97, 96
 
 def main(control: int, memory: int) -> NoReturn:
     """The zygote's life: fork and end workers until the run process hangs up or dies."""
+    _offer_perception()
     roots = set(sys.argv[3:])
     del sys.argv[1:], sys.orig_argv[1:]
     sys.path[:] = [entry for entry in sys.path if entry not in roots]
@@ -71,6 +73,14 @@ def main(control: int, memory: int) -> NoReturn:
         for pid in children:
             _end(pid, 0.0)
     os._exit(0)
+
+
+def _offer_perception() -> None:
+    """Load our `lawbook.perception` as a module of its own: it needs numpy alone, and is all of us that programs can import."""
+    spec = importlib.util.spec_from_file_location("perception", f"{lawbook.__path__[0]}/perception.py")
+    assert spec is not None and spec.loader is not None
+    sys.modules["perception"] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
 
 
 def _standard_library() -> list[str]:

@@ -43,7 +43,7 @@ def fit(shape: tuple[int, int], columns: int, lines: int, largest: int = 6) -> F
 @dataclass(frozen=True, eq=False)
 class Board:
     """A drawn frame, as something rich can print. way: points that lie ahead, nearest first; wrong: H x W, True where a prediction
-    was wrong; mood: 0 running, 1 completed, 2 over, for the faces of palettes that have them."""
+    was wrong; mood: 0 running, 1 completed, 2 over, for the faces of palettes that have them; click: the point just clicked."""
 
     frame: Frame
     palette: str
@@ -51,6 +51,7 @@ class Board:
     way: Sequence[Point] = ()
     wrong: npt.NDArray[np.bool_] | None = None
     mood: int = 0
+    click: Point | None = None
 
     @property
     def columns(self) -> int:
@@ -104,6 +105,8 @@ class Board:
         for k, (row, column) in enumerate(self.way):
             last = k == len(self.way) - 1
             signs[self._at(row, column)] = ("◆" if last else "•", None)
+        if self.click is not None:
+            signs[self._at(*self.click)] = ("✛", None)
         faces = palette(self.palette).faces
         if self.fit.scale >= 4 and faces:
             for code, texts in faces.items():

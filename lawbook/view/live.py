@@ -24,8 +24,8 @@ from lawbook.view.story import Ended, Missed, Planned, Proposed, Stepped, Teller
 from lawbook.view.way import way
 from lawbook.view.words import count, one_line
 
-RATE = 12
-"""Drawings a second, at most."""
+RATE, IDLE = 12, 3
+"""Drawings a second at most while things happen, and while nothing does (so that the last thing to happen is always drawn)."""
 PURSE = 25.0
 """Seconds that all pauses for the eye may take together, so that no run is held up for long."""
 
@@ -99,9 +99,7 @@ class Picture(Silent):
         self.console = console
         self.scene = Scene(board=board)
         self._purse = PURSE if pauses else 0.0
-        self._live = Live(
-            console=console, auto_refresh=True, refresh_per_second=RATE, get_renderable=lambda: self.scene, vertical_overflow="crop"
-        )
+        self._live = Live(console=console, refresh_per_second=IDLE, get_renderable=lambda: self.scene, vertical_overflow="crop")
         self._drawn = 0.0
         self.failed = False
 
@@ -188,7 +186,7 @@ class Picture(Silent):
                 **seen,
             }
         )
-        self._pause(told)
+        self._draw(self._pause(told))
 
     def _stepped(self, told: Stepped, state: State) -> dict[str, object]:
         last = state.record.last
@@ -209,8 +207,8 @@ class Picture(Silent):
         predicted, observed = ledger.frame(told.predicted), ledger.frame(told.observed)
         return {"wrong": predicted != observed} if predicted.shape == observed.shape else {}
 
-    def _pause(self, told: Told | None) -> None:
-        """A moment for the eye, out of the purse; it draws first, so that every step can be seen."""
+    def _pause(self, told: Told | None) -> float:
+        """How long the eye needs for this, while there is something left in the purse."""
         match told:
             case Stepped(status=Status.RUNNING):
                 length = 0.05
@@ -221,12 +219,18 @@ class Picture(Silent):
             case Planned():
                 length = 0.3
             case _:
-                return
+                length = 0.0
         length = min(length, self._purse)
-        if length > 0:
-            self._purse -= length
+        self._purse -= length
+        return length
+
+    def _draw(self, pause: float) -> None:
+        """Draw now, unless that was done a moment ago and nobody is to look at this for a while."""
+        if pause or time.monotonic() - self._drawn >= 1 / RATE:
             self._live.refresh()
-            time.sleep(length)
+            self._drawn = time.monotonic()
+        if pause:
+            time.sleep(pause)
 
 
 def what_now(state: State, rules: Rules) -> tuple[str, str]:

@@ -26,7 +26,7 @@ WIDTH, MARGIN, GAP = 1040, 26, 20
 BOARD = (WIDTH - 2 * MARGIN - 3 * GAP) // 4
 LINE, LETTER = 15.5, 6.63
 """Height of a line of the rulebook, and width of a letter of it: monospaced, 11 pixels."""
-LINES = 15
+LINES = 17
 """Lines of rulebook below each board."""
 
 _BIG = 1200
@@ -40,7 +40,8 @@ _MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One board: what is shown on it, its caption (bold, then plain), the rulebook that stood then and its version."""
+    """One board: what is shown on it, its caption (bold, then plain), the rulebook that stood then and its version. lesson: what
+    the rulebook says since just then, which is kept where room is short."""
 
     frame: Frame
     title: str
@@ -50,6 +51,7 @@ class Stage:
     wrong: npt.NDArray[np.bool_] | None = None
     points: Sequence[Point] = ()
     mood: int = 0
+    lesson: Collection[str] = ()
 
 
 def draw(ledger: Ledger) -> str:
@@ -71,7 +73,7 @@ def draw(ledger: Ledger) -> str:
     for k, stage in enumerate(stages):
         x = MARGIN + k * (BOARD + GAP)
         body += _board(stage, name, x, 74)
-        body += _rules(changes(before, stage.rulebook), first if k else set(), stage.version, x, 74 + BOARD + 58)
+        body += _rules(changes(before, stage.rulebook), first if k else set(), stage, x, 74 + BOARD + 58)
         before = stage.rulebook
     body += _bars(numbers, height - 50)
     return (
@@ -94,7 +96,8 @@ def _stages(told: list[tuple[Told | Leg, str, int]], ledger: Ledger, first: Fram
         assert missed.predicted is not None and missed.observed is not None
         predicted, observed = ledger.frame(missed.predicted), ledger.frame(missed.observed)
         wrong = predicted != observed if predicted.shape == observed.shape else None
-        yield Stage(observed, "A wrong prediction:", _parted(missed), answer.after.rulebook, version, wrong)
+        lesson = {change.text for change in answer.changes if change.mark in "+~"}
+        yield Stage(observed, "A wrong prediction:", _parted(missed), answer.after.rulebook, version, wrong, lesson=lesson)
     legs = [(k, one, book, v) for k, (one, book, v) in enumerate(told) if isinstance(one, Leg) and k > at and _whole(one)]
     if legs:
         _, leg, book, version = max(legs, key=lambda found: (len(found[1].steps), found[0]))
@@ -201,14 +204,14 @@ def _faces(stage: Stage, name: str) -> Iterator[str]:
             )
 
 
-def _rules(found: Iterable[Change], old: Collection[str], version: int, x: int, y: int) -> Iterator[str]:
+def _rules(found: Iterable[Change], old: Collection[str], stage: Stage, x: int, y: int) -> Iterator[str]:
     """The rulebook of one stage against the one before: retracted rules first, then what stands. Where room is short the changed
-    ones are kept before the others, and those that stood from the start (`old`) last."""
+    ones are kept before the others, then the last ones, and those that stood from the start (`old`) at the end."""
     rules = [one for one in found if one.name.startswith("R")]
     gone, stands = [one for one in rules if one.mark == "-"], [one for one in rules if one.mark != "-"]
     yield f'<line x1="{x}" y1="{y}" x2="{x + BOARD}" y2="{y}" stroke="{_EDGE}"/>'
     yield (
-        f'<text x="{x}" y="{y + 17}" font-size="11" font-weight="600" fill="{_DIM}">rulebook, version {version}: '
+        f'<text x="{x}" y="{y + 17}" font-size="11" font-weight="600" fill="{_DIM}">rulebook, version {stage.version}: '
         f"{count(len(stands), 'rule')}</text>"
     )
     letters = int(BOARD / LETTER)
@@ -216,8 +219,10 @@ def _rules(found: Iterable[Change], old: Collection[str], version: int, x: int, 
     kept: set[int] = set()
     used = 1
 
-    def rank(k: int) -> tuple[bool, bool, int]:
-        return drawn[k][0].mark == " ", drawn[k][0].mark != "-" and drawn[k][0].text in old, k
+    def rank(k: int) -> tuple[bool, bool, bool, int]:
+        change = drawn[k][0]
+        taught = change.mark == "-" or change.text in stage.lesson
+        return not taught, change.mark == " ", change.mark != "-" and change.text in old, -k if change.mark == " " else k
 
     for k in sorted(range(len(drawn)), key=rank):
         if used + len(drawn[k][1]) <= LINES - 1 or (used + len(drawn[k][1]) <= LINES and len(kept) == len(drawn) - 1):

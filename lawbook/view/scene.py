@@ -81,6 +81,7 @@ class Scene:
             self.way,
             self.wrong,
             self.board_mood,
+            _click(self.action),
         )
         colour = COLOURS[self.mood]
         panel = Panel(
@@ -168,6 +169,10 @@ def wrapped(text: str, width: int, most: int) -> list[str]:
     """One paragraph on at most `most` lines of `width` letters, cleaned, the last with an ellipsis where it was cut."""
     rows = textwrap.wrap(one_line(text, most * width + 1), max(width, 1)) or [""]
     return rows if len(rows) <= most else [*rows[: most - 1], one_line(" ".join(rows[most - 1 :]), width)]
+
+
+def _click(action: Action | None) -> Point | None:
+    return None if action is None or action.x is None or action.y is None else (action.y + 0.5, action.x + 0.5)
 
 
 def _heading(text: str, width: int) -> Text:

@@ -10,7 +10,7 @@ from lawbook.answers import Counterexample, Outcome, Verdict
 from lawbook.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.memory.bodies import action_of, proposal_of, verdict_of
 from lawbook.memory.ledger import Event, Kind, Ledger
-from lawbook.record import Action, Status
+from lawbook.record import RESET, Action, Status
 from lawbook.state import Sort, State
 from lawbook.view.rules import Change, changes
 from lawbook.view.words import count, first_sentence, one_line
@@ -306,9 +306,10 @@ class Teller:
         return f"member {member}: " if len(self.state.members) > 1 else ""
 
     def _stepped(self, here: dict[str, Any], body: Mapping[str, Any]) -> Stepped | None:
-        action, intent = action_of(body["action"]), self._intent
-        if action is None or intent is None:
+        action = action_of(body["action"])
+        if action is None:
             return None
+        intent = self._intent or _unannounced(action)
         status, frame = Status(body["status"]), body["frames"][-1]
         return Stepped(
             **here,
@@ -371,6 +372,12 @@ class Teller:
             question=question,
             whose=self._whose(body["member"]),
         )
+
+
+def _unannounced(action: Action) -> Mapping[str, Any]:
+    """What stands for the INTEND of an action that came with a recording: nobody here meant or predicted anything by it."""
+    sort = Sort.RESET if action == RESET else Sort.PROBE
+    return {"sort": sort.value, "member": None, "plan": None, "question": "", "predictions": {}}
 
 
 def parted(example: Counterexample) -> str:

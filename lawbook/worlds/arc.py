@@ -72,7 +72,8 @@ def find(name: str) -> Path:
     if versions:
         raise UsageError(f"There are {len(versions)} versions of arc:{name}; name one: {', '.join(versions)}.")
     there = f"There is: {', '.join(games)}." if games else f"The folder {os.environ[GAMES]} holds no game."
-    raise UsageError(f"There is no world arc:{name}.{nearest(name, games)} {there}")
+    near = nearest(name, [*(known.partition("/")[0] for known in games), *games])
+    raise UsageError(f"There is no world arc:{name}.{near} {there}")
 
 
 def _metadata(folder: Path, name: str) -> dict[str, Any]:

@@ -61,12 +61,13 @@ class ArcWorld:
 
 
 class Failures(logging.Handler):
-    """Keeps the last thing the toolkit complained about."""
+    """Keeps the first and the last thing the toolkit complained about."""
 
-    last = ""
+    first, last = "", ""
 
     def emit(self, record: logging.LogRecord) -> None:
         self.last = " ".join(record.getMessage().split())
+        self.first = self.first or self.last
 
 
 def start(folder: Path, metadata: Mapping[str, Any], baselines: tuple[int, ...] | None, seed: int) -> ArcWorld:
@@ -87,5 +88,5 @@ def start(folder: Path, metadata: Mapping[str, Any], baselines: tuple[int, ...] 
     log.addHandler(failures)
     env = LocalEnvironmentWrapper(info, log, scorecard_id="", seed=seed)
     if env.observation_space is None:
-        raise UsageError(f"it cannot be played ({failures.last or 'the toolkit made nothing of it'}); mend its folder.")
+        raise UsageError(f"it cannot be played ({failures.first or 'the toolkit made nothing of it'}); mend its folder.")
     return ArcWorld(env, baselines, failures)

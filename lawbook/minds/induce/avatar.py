@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import lru_cache
 from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
@@ -11,38 +12,46 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lawbook.minds.induce.perceive import Cell, Look, movers
-from lawbook.minds.induce.track import Spot, cells_of, compared, track
-from lawbook.minds.induce.walker import find
+from lawbook.minds.induce.track import Spot, compared, track
+from lawbook.minds.induce.walker import cells_of, find
 from lawbook.record import Action, Trajectory
 
 SAMPLE = 24
 """Changes of one trajectory that a figure is weighed by; the tables are then checked on everything."""
+OTHERS = 3
+"""How many other trajectories a figure is weighed by."""
 PROPOSING = 8
 """Changes in which figures are looked for."""
 STEERED = 0.3
-"""Share of its moves, averaged over the actions, that knowing the action must explain beyond the commonest move of all; a figure
-below that goes its own way."""
+"""Share of its moves that knowing the action must explain beyond the commonest move of all, averaged over all actions but one (the
+one that makes that move); a figure below that goes its own way."""
 UNSTEADY = 4
 """What a move costs that is not the usual one for its action, in cells left unexplained."""
 
 
 class Changes(NamedTuple):
-    """The first frames of a trajectory that differ from the one before, and the actions between them."""
+    """The first frames of a trajectory that differ from the one before, packed, and the actions between them."""
 
-    frames: list[Any]
-    actions: list[Action]
+    shape: tuple[int, int]
+    packed: tuple[bytes, ...]
+    actions: tuple[Action, ...]
+
+    @property
+    def frames(self) -> list[Any]:
+        return [np.frombuffer(frame, np.uint8).reshape(self.shape) for frame in self.packed]
 
 
 def looks_of(trajectories: Iterable[Trajectory]) -> tuple[Look, ...]:
     """The looks of the avatar, in the order in which a first frame is searched for them.
 
-    A trajectory in which something changes and no known look stands at its start is searched for a new one.
+    A trajectory in which something changes and no known look stands at its start is searched for a new one, which is weighed by
+    some of the others too.
     """
     looks: list[Look] = []
-    for trajectory in trajectories:
-        changes = _changes(trajectory)
-        if len(changes.frames) > 1 and not any(find(changes.frames[0], look) for look in looks):
-            best = _best([changes, *(c for t in trajectories if t is not trajectory and len((c := _changes(t)).frames) > 1)][:4])
+    changing = [changes for trajectory in trajectories if (changes := _changes(trajectory)).actions]
+    for changes in changing:
+        if not any(find(changes.frames[0], look) for look in looks):
+            best = _best((changes, *[other for other in changing[: OTHERS + 1] if other is not changes][:OTHERS]))
             if best is not None:
                 looks.append(best)
     return tuple(looks)
@@ -50,17 +59,19 @@ def looks_of(trajectories: Iterable[Trajectory]) -> tuple[Look, ...]:
 
 def _changes(trajectory: Trajectory) -> Changes:
     frames = compared(trajectory)
-    kept, actions = [frames[0]], []
+    kept, actions = [frames[0].tobytes()], []
     for (action, _), (before, after) in zip(trajectory.steps, pairwise(frames), strict=False):
         if not np.array_equal(before, after):
-            kept.append(after)
+            kept.append(after.tobytes())
             actions.append(action)
-            if len(kept) > SAMPLE:
+            if len(actions) == SAMPLE:
                 break
-    return Changes(kept, actions)
+    height, width = frames[0].shape
+    return Changes((height, width), tuple(kept), tuple(actions))
 
 
-def _best(samples: Sequence[Changes]) -> Look | None:
+@lru_cache(maxsize=64)  # a record grows at its end, so most of this is asked again and again
+def _best(samples: tuple[Changes, ...]) -> Look | None:
     """The figure that leaves least unexplained in the samples; None when none pays for its own description."""
     counted: Counter[Look] = Counter()
     for before, after in pairwise(samples[0].frames[: PROPOSING + 1]):
@@ -71,15 +82,16 @@ def _best(samples: Sequence[Changes]) -> Look | None:
     return look if cost < nothing else None
 
 
-def _cost(look: Look, samples: Sequence[Changes]) -> float:
+def _cost(look: Look, samples: Iterable[Changes]) -> float:
     """Cells of the look, of the other places that look like it, and of all that its moves do not explain; infinite if unsteered."""
     cells = [cells_of(look)]
     rows, cols, colours = cells[0]
     cost, moves = len(colours), defaultdict[Action, Counter[Cell]](Counter)
     for sample in samples:
-        cost += max(len(find(sample.frames[0], look)) - 1, 0)
-        spots = track(sample.frames, [look])
-        for action, (before, after), (at, to) in zip(sample.actions, pairwise(sample.frames), pairwise(spots), strict=True):
+        frames = sample.frames
+        cost += max(len(find(frames[0], look)) - 1, 0)
+        spots = track(frames, [look])
+        for action, (before, after), (at, to) in zip(sample.actions, pairwise(frames), pairwise(spots), strict=True):
             cost += _unexplained(before, after, at, to, rows, cols)
             if at.body >= 0 and to.body >= 0:
                 moves[action][to.row - at.row, to.col - at.col] += 1
@@ -96,7 +108,7 @@ def _steered(moves: Iterable[Counter[Cell]]) -> bool:
     often = [counted for counted in moves if counted.total() > 1]
     (usual, _), *_ = sum(often, Counter[Cell]()).most_common(1) or [((0, 0), 0)]
     gains = [(max(counted.values()) - counted[usual]) / counted.total() for counted in often]
-    return len(gains) < 2 or sum(gains) / len(gains) > STEERED
+    return len(gains) < 2 or sum(gains) / (len(gains) - 1) > STEERED
 
 
 def _unexplained(before: Any, after: Any, at: Spot, to: Spot, rows: Any, cols: Any) -> int:

@@ -15,7 +15,7 @@ from lawbook.minds.induce.memorise import tip
 from lawbook.minds.induce.study import Moment, Study
 from lawbook.minds.induce.tables import Laws, named
 from lawbook.minds.induce.track import Spot
-from lawbook.minds.induce.walker import RUNNING, State, Walker
+from lawbook.minds.induce.walker import OVER, RUNNING, State, Walker
 from lawbook.minds.mind import Case
 from lawbook.record import Action, Trajectory
 
@@ -49,7 +49,8 @@ def exploration(case: Case, laws: Laws, seen: Study) -> Subgoal | Probe:
     tries = _tries(walker, here, walking, seen) if here.body >= 0 and not _in_circles(case.record.here) else iter(())
     best = min(tries, default=None)
     if best is None:
-        return _blindly(case, available)
+        safe = [action for action in available if action not in walking or walker.step(here, Action(action)).status != OVER]
+        return _blindly(case, safe or available)
     if not best.distance:
         return Probe(Action(best.action), best.question)
     if case.refusal or not case.admissible:
@@ -134,7 +135,8 @@ def _told(contact: Any) -> str:
 def _end(walker: Walker, state: State, move: tuple[int, int]) -> str:
     """How that move would end by the laws: enter, stop, win or die."""
     row, col = state.row + move[0], state.col + move[1]
-    return walker.effect(walker.meets(state.ground, state.width, state.body, row, col), None)[0].split()[0]
+    happens: str = walker.effect(walker.meets(state.ground, state.width, state.body, row, col), None)[0]
+    return happens.split()[0]
 
 
 def _reachable(walker: Walker, here: State, actions: Sequence[int]) -> Iterator[tuple[int, int, State]]:
@@ -182,7 +184,7 @@ def _tried(walker: Walker, seen: Study) -> Tried:
 
 
 def _blindly(case: Case, available: Sequence[int]) -> Probe:
-    """No avatar, or nothing untried within reach: what this frame has not been answered with, else what was done least."""
+    """No avatar, or nothing untried within reach: what this frame has not been answered with, else what was done least here."""
     dice = random.Random(f"induce:{case.seed}:{case.member}:{case.call}")
     frame = case.record.here.last.frame
     here: Counter[int] = Counter()

@@ -46,13 +46,8 @@ def _floor(seen: Study) -> tuple[int, ...]:
     walker = Walker(Laws(seen.bodies))
     for meeting in seen.meetings:
         contact = walker.meets(meeting.ground, seen.width, *meeting.spot)
-        if (
-            meeting.action is not None
-            and meeting.happens == "enter"
-            and not meeting.paint
-            and len(contact) == 2
-            and len(contact[1][1]) == 1
-        ):
+        uniform = len(contact) == 2 and len(contact[1][1]) == 1
+        if meeting.action and meeting.happens == "enter" and uniform and not meeting.paint:
             counted[seen.record.trajectories[meeting.step[0]].first.level][contact[1][1][0]] += 1
     return tuple(sorted({colours.most_common(1)[0][0] for colours in counted.values()}))
 
@@ -91,9 +86,8 @@ def _one_way(met: Mapping[Contact, Sequence[Meeting]], effects: Mapping[Contact,
     laws: dict[Any, Effect] = {}
     for contact, meetings in met.items():
         usual = effects[contact][0]
-        for action in dict.fromkeys(
-            meeting.action for meeting in meetings if meeting.happens != usual and meeting.action is not None
-        ):
+        odd = dict.fromkeys(meeting.action for meeting in meetings if meeting.action and meeting.happens != usual)
+        for action in odd:
             mine = [meeting for meeting in meetings if meeting.action == action]
             if usual != "win" and len({m.happens for m in mine}) == 1 and len({m.spot for m in mine}) > 1:
                 laws[contact[0], action] = _effect(contact, mine)

@@ -75,7 +75,7 @@ def _starts(laws: Laws, seen: Study) -> Iterator[tuple[int, Any]]:
         if (state.body, state.row, state.col) != spot or state.ground != ground:
             below: tuple[int, ...] = ()
             if spot.body >= 0:
-                r, c, _ = walker.arrays[spot.body]
+                r, c, _ = walker.cells[spot.body]
                 below = tuple(np.frombuffer(ground, np.uint8).reshape(frame.shape)[spot.row + r, spot.col + c].tolist())
             yield zlib.crc32(frame.tobytes()), (*spot, below)
 

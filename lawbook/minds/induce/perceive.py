@@ -30,7 +30,7 @@ CELLS = 64
 
 
 def movers(before: Frame, after: Frame) -> list[Mover]:
-    """Figures that may have moved, the whole rigid groups first.
+    """Figures that may have moved.
 
     A piece (cells of one colour that hang together) moved by v when all of it is found again v further on, and what it left
     shows something else. Pieces that touch and moved alike are one group. A group is offered transparent and filled to its box.

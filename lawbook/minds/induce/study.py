@@ -13,8 +13,8 @@ import numpy as np
 from lawbook.minds.induce.avatar import looks_of
 from lawbook.minds.induce.perceive import Cell, Look
 from lawbook.minds.induce.tables import Laws, named
-from lawbook.minds.induce.track import NOWHERE, Spot, cells_of, compared, covers, track
-from lawbook.minds.induce.walker import Walker, box
+from lawbook.minds.induce.track import NOWHERE, Spot, compared, covers, track
+from lawbook.minds.induce.walker import Walker, box, cells_of
 from lawbook.record import Record, Status, Trajectory
 
 Changes = set[tuple[int, int, int]]
@@ -150,7 +150,7 @@ def _first(frame: Any, at: Spot, hidden: Mapping[Cell, int], filler: Walker) -> 
     """The first ground: the first frame without the avatar."""
     ground = np.array(frame)
     if at.body >= 0:
-        r, c, _ = filler.arrays[at.body]
+        r, c, _ = filler.cells[at.body]
         under = filler.laws.under
         ground[at.row + r, at.col + c] = filler.surrounding(frame, *at) if under is None else under
         for cell, colour in hidden.items():

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from lawbook.minds.induce.perceive import Cell, Look
-from lawbook.minds.induce.walker import find
+from lawbook.minds.induce.walker import cells_of, find
 from lawbook.record import Frame, Status, Trajectory
 
 Cells = tuple[Any, Any, Any]
@@ -25,12 +23,6 @@ class Spot(NamedTuple):
 
 
 NOWHERE = Spot(-1, -1, -1)
-
-
-def cells_of(look: Look) -> Cells:
-    cells = [(r, c, colour) for r, line in enumerate(look) for c, colour in enumerate(line) if colour >= 0]
-    rows, cols, colours = np.array(cells).T
-    return rows, cols, colours
 
 
 def covers(spot: Spot, cells: Sequence[Cells]) -> set[Cell]:

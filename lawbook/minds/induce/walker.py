@@ -38,6 +38,12 @@ def find(frame: Any, look: Any) -> list[tuple[int, int]]:
     return [(int(r), int(c)) for r, c in np.argwhere(there)]
 
 
+def cells_of(look: Any) -> Any:
+    """Rows, columns and colours of a look's own cells, counted from its upper left one, as three arrays."""
+    cells = [(r, c, colour) for r, line in enumerate(look) for c, colour in enumerate(line) if colour >= 0]
+    return tuple(np.array(cells).T)
+
+
 class Walker:
     """The program's functions over the tables of `laws` (a module or any object with these names):
 
@@ -52,11 +58,7 @@ class Walker:
 
     def __init__(self, laws: Any) -> None:
         self.laws = laws
-        self.cells = [
-            [(r, c, colour) for r, line in enumerate(body["look"]) for c, colour in enumerate(line) if colour >= 0]
-            for body in laws.bodies
-        ]
-        self.arrays = [tuple(np.array(cells).T) for cells in self.cells]
+        self.cells = [cells_of(body["look"]) for body in laws.bodies]
         self.boxes = [box(body) for body in laws.bodies]
         self.met: dict[Any, Any] = {}
         self.trails: dict[Any, int] = {}
@@ -77,7 +79,7 @@ class Walker:
         mark = zlib.crc32(frame.tobytes())
         body, row, col, below = self.laws.starts.get(mark) or self.sight(frame)
         if body >= 0:
-            r, c, _ = self.arrays[body]
+            r, c, _ = self.cells[body]
             # R3: what the avatar hides at the start.
             frame[row + r, col + c] = self.surrounding(frame, body, row, col) if below is None else below
         return State(frame.tobytes(), frame.shape[1], body, row, col, RUNNING, self.trails.get(mark, -1))
@@ -93,7 +95,7 @@ class Walker:
     def surrounding(self, frame: Any, body: int, row: int, col: int) -> int:
         """The commonest colour in and around the avatar's box, itself aside."""
         around = np.array(frame, dtype=np.int16)
-        r, c, _ = self.arrays[body]
+        r, c, _ = self.cells[body]
         around[row + r, col + c] = -1
         height, width = len(self.laws.bodies[body]["look"]), len(self.laws.bodies[body]["look"][0])
         ring = around[max(row - 1, 0) : row + height + 1, max(col - 1, 0) : col + width + 1]
@@ -110,15 +112,10 @@ class Walker:
             body, row, col, status, changes = memory
             return State(repaint(state.ground, state.width, changes), state.width, body, row, col, status, trail)
         move = self.laws.bodies[state.body]["moves"].get(name) if state.body >= 0 else None
-        if move is None:
-            # R2: an action that is not known to move the avatar changes nothing.
-            return state._replace(trail=trail)
-        row, col = state.row + move[0], state.col + move[1]
-        contact = self.meets(state.ground, state.width, state.body, row, col)
-        happens, paint = self.effect(contact, name)
-        if contact[0] == ("edge",):
-            row, col = state.row, state.col  # R5: whatever the edge does, nothing is seen beyond it
-        return self.after(state, row, col, happens, paint)._replace(trail=trail)
+        if move is not None:
+            state = self.moved(state, state.row + move[0], state.col + move[1], name)
+        # R2: an action that is not known to move the avatar changes nothing.
+        return state if state.trail == trail else state._replace(trail=trail)
 
     def memory(self, state: State, name: Any, trail: int) -> Any:
         """What was memorised for this moment, or None."""
@@ -128,24 +125,24 @@ class Walker:
             return self.laws.places.get((zlib.crc32(state.ground), state.row, state.col, name))  # R6: memorised for one place
         return None
 
-    def effect(self, contact: Any, name: Any) -> tuple[str, Any]:
-        """What a contact does: the most particular law decides."""
+    def effect(self, contact: Any, name: Any) -> Any:
+        """What a contact does, and what it paints: the most particular law decides."""
         contacts = self.laws.contacts
         for key in contact:
             if (key, name) in contacts:
-                return contacts[key, name]  # type: ignore[no-any-return]
+                return contacts[key, name]
             if key in contacts:
-                return contacts[key]  # type: ignore[no-any-return]
+                return contacts[key]
             if key == self.laws.guess:
                 return "win", ()
         return "stop", ()  # R5: what has not been met is taken to block
 
-    def meets(self, ground: bytes, width: int, body: int, row: int, col: int) -> tuple[Any, ...]:
+    def meets(self, ground: bytes, width: int, body: int, row: int, col: int) -> Any:
         """What the avatar would meet standing at (row, col): descriptions of it, the most particular first."""
         place = ground, body, row, col
         if place not in self.met:
             self.met[place] = self.describe(np.frombuffer(ground, np.uint8).reshape(-1, width), body, row, col)
-        return self.met[place]  # type: ignore[no-any-return]
+        return self.met[place]
 
     def describe(self, ground: Any, body: int, row: int, col: int) -> tuple[Any, ...]:
         look, (top, left, height, width) = self.laws.bodies[body]["look"], self.boxes[body]
@@ -163,28 +160,28 @@ class Walker:
         whole = "." not in "".join(shape[1])
         return (exact, ("colour", colours)) if whole else (exact, shape, ("colour", colours))
 
-    def after(self, state: State, row: int, col: int, happens: str, paint: Any) -> State:
-        """The state after meeting what is at (row, col)."""
-        changes = [(row + r, col + c, colour, 1) for r, c, colour in paint if 0 <= col + c < state.width]
-        state = state._replace(ground=repaint(state.ground, state.width, changes))
-        match happens:
-            case "enter":
-                return state._replace(row=row, col=col)
-            case "win":
-                return state._replace(row=row, col=col, status=COMPLETED)
-            case "die":
-                return state._replace(row=row, col=col, status=OVER)
-            case "die outside":
-                return state._replace(status=OVER)
-            case "die vanishing":
-                return state._replace(body=-1, row=-1, col=-1, status=OVER)
-        return state  # R5: it stops
+    def moved(self, state: State, row: int, col: int, name: Any) -> State:
+        """The state after an action that would take the avatar to (row, col)."""
+        ground, width, body, _, _, status, trail = state
+        contact = self.meets(ground, width, body, row, col)
+        happens, paint = self.effect(contact, name)
+        if paint:
+            changes = [(row + r, col + c, colour, 1) for r, c, colour in paint if 0 <= col + c < width]
+            ground = repaint(ground, width, changes)
+        if contact[0] == ("edge",) or happens in ("stop", "die outside"):
+            row, col = state.row, state.col  # R5: it stays; beyond the edge nothing is seen, whatever happens
+        elif happens == "die vanishing":
+            body, row, col = -1, -1, -1
+        if happens == "stop" and not paint:
+            return state
+        status = COMPLETED if happens == "win" else RUNNING if happens in ("enter", "stop") else OVER
+        return State(ground, width, body, row, col, status, trail)
 
     def render(self, state: State) -> Any:
         frame = np.frombuffer(state.ground, np.uint8).reshape(-1, state.width)
         if state.body < 0:
             return frame
-        r, c, colours = self.arrays[state.body]
+        r, c, colours = self.cells[state.body]
         frame = frame.copy()
         frame[state.row + r, state.col + c] = colours  # R3: the avatar hides what is below it
         return frame

@@ -117,18 +117,22 @@ def _general(laws: Laws) -> list[str]:
         for k, (_, effect) in enumerate(steps, start=1)
         if effect is not None
     ]
-    looks = " or ".join(_figure(body["look"]) for body in laws.bodies)
-    patches = ", ".join(f"{height} x {width}" for _, _, height, width in map(box, laws.bodies))
+    avatar = "No avatar is known: nothing has been seen to move as a whole."
+    moving = "No action is known to move an avatar; any changes nothing."
+    if laws.bodies:
+        avatar = f"The avatar is {' or '.join(_figure(body['look']) for body in laws.bodies)}."
+    if moves:
+        moving = f"Moves: {'; '.join(moves)}. Any other action changes nothing."
+    below = "the colour around it" if laws.under is None else f"colour {laws.under}"
+    ground = f"Open ground is {_colours(laws.floor)}; any other colour is a figure on it."
+    patches = ", ".join(f" {height} x {width} cells" for _, _, height, width in map(box, laws.bodies))
     return [
-        f"The avatar is {looks}." if laws.bodies else "No avatar is known: nothing has been seen to move as a whole.",
-        f"Moves: {'; '.join(moves)}. Any other action changes nothing." if moves else "No action is known to change anything.",
-        "The avatar hides what is below it, and that is seen again when it leaves. At the start "
-        + ("the colour around it lies below." if laws.under is None else f"colour {laws.under} lies below."),
-        f"Open ground is {_colours(laws.floor)}; any other colour is a figure on it."
-        if laws.floor
-        else "No open ground is known yet.",
-        f"What a move does is decided by the patch of ground it would lead to ({patches} cells)." * bool(laws.bodies)
-        + " The most particular of the laws below decides; what none of them names stops the avatar.",
+        avatar,
+        moving,
+        f"The avatar hides what is below it, and that is seen again when it leaves. At the start {below} lies below.",
+        ground if laws.floor else "No open ground is known yet.",
+        f"What a move does is decided by the patch of ground it would lead to{patches and ':'}{patches}. "
+        "The most particular of the laws below decides; what none of them names stops the avatar.",
         f"Exceptions learnt by heart, one place each: {_list(exceptions)}",
         f"Exceptions learnt by heart, one history each: {_list(lessons)}",
     ]
@@ -145,6 +149,10 @@ def _place(row: int, col: int) -> str:
     return f"at row {row}, column {col}" if row >= 0 else "with no avatar"
 
 
+def _cells(number: int) -> str:
+    return f"{number} cell" + "s" * (number != 1)
+
+
 def _start(start: Any) -> str:
     body, row, col, _ = start
     return "no avatar" if body < 0 else f"the avatar is at row {row}, column {col}, and what lies below it is known"
@@ -154,7 +162,7 @@ def _follows(effect: Any) -> str:
     body, row, col, status, changes = effect
     end = {COMPLETED: ", level completed", OVER: ", game over"}.get(status, "")
     cells = (
-        "the whole ground is repainted" if isinstance(changes, str) else f"{sum(run for *_, run in changes)} cells of ground change"
+        "the whole ground repainted" if isinstance(changes, str) else f"{_cells(sum(run for *_, run in changes))} of ground changed"
     )
     return f"{cells}, {'no avatar' if body < 0 else f'avatar to row {row}, column {col}'}{end}"
 
@@ -203,8 +211,11 @@ def _sentence(key: Any, effect: Any) -> str:
         "die outside": "ends the game; the avatar stays where it was",
         "die vanishing": "ends the game; the avatar is gone",
     }[happens]
-    after = f", and {len(paint)} cells there turn to {_colours(sorted({colour for *_, colour in paint}))}" if paint else ""
-    return f"{_capital(_thing(key))} {words}{after}."
+    sentence = f"{_capital(_thing(key))} {words}"
+    if paint:
+        colours = sorted({colour for *_, colour in paint})
+        sentence += f", and {_cells(len(paint))} there {'turns' if len(paint) == 1 else 'turn'} to {_colours(colours)}"
+    return sentence + "."
 
 
 def _capital(text: str) -> str:

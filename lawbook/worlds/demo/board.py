@@ -19,8 +19,9 @@ Move = tuple[int, int]
 
 SIDE = 15
 """Rows and columns of the largest board."""
-MOVES: dict[int, Move] = {1: (-1, 0), 2: (1, 0), 3: (0, -1), 4: (0, 1)}
-"""Action id -> up, down, left, right, as ARC-AGI-3 has them."""
+UP, DOWN, LEFT, RIGHT = (-1, 0), (1, 0), (0, -1), (0, 1)
+MOVES: dict[int, Move] = {1: UP, 2: DOWN, 3: LEFT, 4: RIGHT}
+"""Action id -> step, as ARC-AGI-3 has them."""
 
 WALL, FLOOR, START = "#", ".", "@"
 EXIT, HAZARD = "E", "X"

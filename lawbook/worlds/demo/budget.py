@@ -7,7 +7,23 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from lawbook.worlds.demo.board import EXIT, FLOOR, START, Board, Cell, Grid, Move, at, cells, distances, drawn, lying, maze, moved
+from lawbook.worlds.demo.board import (
+    EXIT,
+    FLOOR,
+    START,
+    Board,
+    Cell,
+    Move,
+    at,
+    cells,
+    distances,
+    drawn,
+    found,
+    lying,
+    maze,
+    moved,
+    put,
+)
 from lawbook.worlds.demo.look import theme
 from lawbook.worlds.demo.puzzle import AVATAR, Puzzle, PuzzleGame, Stage
 
@@ -63,32 +79,25 @@ class Aim(NamedTuple):
 AIMS = (Aim(0.6, 16, 0, (6, 9)), Aim(0.4, 22, 0, (14, 19)), Aim(0.35, 18, 1, (11, 16)), Aim(0.3, 16, 2, (10, 14)))
 
 
-def draw(rng: Random, aim: Aim) -> Board:
-    """A board that meets the aim. Raises RuntimeError after too many tries."""
-    for _ in range(1000):
-        grid = maze(rng, aim.openness)
-        stops = route(rng, grid, aim)
-        if stops:
-            for (row, column), letter in zip(stops, [START, *DROP * aim.drops, EXIT], strict=True):
-                grid[row][column] = letter
-            return drawn(grid)
-    raise RuntimeError(f"no board like {aim} was found")
-
-
-def route(rng: Random, grid: Grid, aim: Aim) -> list[Cell]:
-    """Start, drops and exit, each out of reach of all but the stop before it, as far as a full bar goes; empty if there is no such
-    route from where it was tried."""
-    low, high = aim.leg
+def draw(rng: Random, aim: Aim) -> Board | None:
+    """A board that meets the aim, if this attempt comes to one: each stop is out of reach, by one full bar, of all stops before the
+    last."""
+    grid = maze(rng, aim.openness)
     stops = [rng.choice(cells(grid, FLOOR))]
     early: set[Cell] = set()
+    low, high = aim.leg
     for _ in range(aim.drops + 1):
         moves = distances(grid, stops[-1])
         fitting = [cell for cell, n in moves.items() if low <= n <= high and cell not in early]
         if not fitting:
-            return []
+            return None
         stops.append(rng.choice(fitting))
         early.update(cell for cell, n in moves.items() if n <= aim.full)
-    return stops
+    start, *drops, goal = stops
+    put(grid, START, start)
+    put(grid, DROP, *drops)
+    put(grid, EXIT, goal)
+    return drawn(grid)
 
 
 def build(rng: Random) -> PuzzleGame[State]:
@@ -101,4 +110,4 @@ def build(rng: Random) -> PuzzleGame[State]:
     }
     for units, drawing in enumerate(("    /eeee/eeee/    ", "    /uuee/uuee/    ", "    /uuuu/uuuu/    ")):
         things[f"{BAR}{units}"] = look.picture(drawing, u=full, e=look.dark)
-    return PuzzleGame([Stage(Budget(draw(rng, aim), aim.full), things) for aim in AIMS], look)
+    return PuzzleGame([Stage(Budget(found(draw, rng, aim), aim.full), things) for aim in AIMS], look)

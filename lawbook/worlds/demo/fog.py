@@ -1,11 +1,11 @@
-"""`demo:fog`: walk to the exit. Only what is near is drawn, and what is left behind is covered again: the map must be remembered."""
+"""`demo:fog`: walk to the exit. Only what is near is drawn, and what is left behind is covered again: one must remember."""
 
 from __future__ import annotations
 
 from random import Random
 from typing import NamedTuple
 
-from lawbook.worlds.demo.board import EXIT, FLOOR, START, Board, Cell, cells, distances, drawn, maze
+from lawbook.worlds.demo.board import EXIT, FLOOR, START, Board, Cell, cells, distances, drawn, found, maze, put
 from lawbook.worlds.demo.look import theme
 from lawbook.worlds.demo.puzzle import AVATAR, PuzzleGame, Stage, Walk
 
@@ -39,22 +39,20 @@ class Aim(NamedTuple):
 AIMS = (Aim(0.6, (6, 9)), Aim(0.5, (10, 14)), Aim(0.4, (14, 19)), Aim(0.3, (19, 26)))
 
 
-def draw(rng: Random, aim: Aim) -> Board:
-    """A board that meets the aim, its exit out of sight at the start. Raises RuntimeError after too many tries."""
+def draw(rng: Random, aim: Aim) -> Board | None:
+    """A board that meets the aim, its exit out of sight at the start, if this attempt comes to one."""
+    grid = maze(rng, aim.openness)
+    start = rng.choice(cells(grid, FLOOR))
     low, high = aim.moves
-    for _ in range(1000):
-        grid = maze(rng, aim.openness)
-        start = rng.choice(cells(grid, FLOOR))
-        exits = [cell for cell, moves in distances(grid, start).items() if low <= moves <= high and not near(start, cell)]
-        if exits:
-            row, column = rng.choice(exits)
-            grid[row][column] = EXIT
-            grid[start[0]][start[1]] = START
-            return drawn(grid)
-    raise RuntimeError(f"no board like {aim} was found")
+    exits = [cell for cell, moves in distances(grid, start).items() if low <= moves <= high and not near(start, cell)]
+    if not exits:
+        return None
+    put(grid, EXIT, rng.choice(exits))
+    put(grid, START, start)
+    return drawn(grid)
 
 
 def build(rng: Random) -> PuzzleGame[Cell]:
     look = theme(rng)
     things = {EXIT: look.exit(*look.bright[:2]), AVATAR: look.walker(look.avatar)}
-    return PuzzleGame([Stage(Fog(draw(rng, aim)), things) for aim in AIMS], look)
+    return PuzzleGame([Stage(Fog(found(draw, rng, aim)), things) for aim in AIMS], look)

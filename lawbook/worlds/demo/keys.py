@@ -3,6 +3,7 @@ door once entered is gone. Touching a hazard is game over."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
@@ -21,9 +22,11 @@ from lawbook.worlds.demo.board import (
     cells,
     distances,
     drawn,
+    found,
     lying,
     maze,
     moved,
+    put,
 )
 from lawbook.worlds.demo.look import theme
 from lawbook.worlds.demo.puzzle import AVATAR, Puzzle, PuzzleGame, Stage, fewest
@@ -78,20 +81,18 @@ class Aim(NamedTuple):
 AIMS = (Aim(0.4, 1, 0, (10, 18)), Aim(0.3, 1, 3, (16, 26)), Aim(0.25, 2, 4, (24, 38)), Aim(0.2, 3, 5, (34, 52)))
 
 
-def draw(rng: Random, aim: Aim) -> Board:
-    """A board that meets the aim and on which no door can be done without. Raises RuntimeError after too many tries."""
-    for _ in range(1000):
-        grid = maze(rng, aim.openness)
-        start, goal, *rest = rng.sample(cells(grid, FLOOR), 2 + aim.hazards)
-        grid[start[0]][start[1]], grid[goal[0]][goal[1]] = START, EXIT
-        for row, column in rest:
-            grid[row][column] = HAZARD
-        if lock(rng, grid, start, goal, aim.keys):
-            board = drawn(grid)
-            moves = fewest(Keys(board))
-            if moves and aim.moves[0] <= moves <= aim.moves[1]:
-                return board
-    raise RuntimeError(f"no board like {aim} was found")
+def draw(rng: Random, aim: Aim) -> Board | None:
+    """A board that meets the aim and on which no door can be done without, if this attempt comes to one."""
+    grid = maze(rng, aim.openness)
+    start, goal, *hazards = rng.sample(cells(grid, FLOOR), 2 + aim.hazards)
+    put(grid, START, start)
+    put(grid, EXIT, goal)
+    put(grid, HAZARD, *hazards)
+    if not lock(rng, grid, start, goal, aim.keys):
+        return None
+    board = drawn(grid)
+    moves = fewest(Keys(board))
+    return board if moves and aim.moves[0] <= moves <= aim.moves[1] else None
 
 
 def lock(rng: Random, grid: Grid, start: Cell, goal: Cell, keys: int) -> bool:
@@ -102,30 +103,31 @@ def lock(rng: Random, grid: Grid, start: Cell, goal: Cell, keys: int) -> bool:
         places = straits(grid, start, rng.choice(wanted))
         if not places:
             return False
-        row, column = rng.choice(places)
-        grid[row][column] = door
-        free = [
-            cell for cell, moves in distances(grid, start, WALL + HAZARD + DOORS).items() if moves > 2 and at(grid, cell) == FLOOR
-        ]
-        if not free:
+        put(grid, door, rng.choice(places))
+        moves = distances(grid, start, WALL + HAZARD + DOORS)
+        places = [cell for cell, n in moves.items() if n > 2 and at(grid, cell) == FLOOR]
+        if not places:
             return False
-        row, column = rng.choice(free)
-        grid[row][column] = key
-        wanted.append((row, column))
+        wanted.append(rng.choice(places))
+        put(grid, key, wanted[-1])
     return True
 
 
 def straits(grid: Grid, start: Cell, goal: Cell) -> list[Cell]:
     """Floor blocks, not beside the start, that lie on every way from the start to the goal."""
     there, back = distances(grid, start, WALL + HAZARD), distances(grid, goal, WALL + HAZARD)
-    found = []
-    for cell, moves in there.items():
-        if goal in there and moves + back[cell] == there[goal] and moves > 1 and at(grid, cell) == FLOOR:
-            grid[cell[0]][cell[1]] = WALL
+    if goal not in there:
+        return []
+    shortest = [cell for cell in there if there[cell] + back[cell] == there[goal]]
+    alone = Counter(there[cell] for cell in shortest)
+    places = []
+    for cell in shortest:
+        if alone[there[cell]] == 1 and there[cell] > 1 and at(grid, cell) == FLOOR:
+            put(grid, WALL, cell)
             if goal not in distances(grid, start, WALL + HAZARD):
-                found.append(cell)
-            grid[cell[0]][cell[1]] = FLOOR
-    return found
+                places.append(cell)
+            put(grid, FLOOR, cell)
+    return places
 
 
 def build(rng: Random) -> PuzzleGame[State]:
@@ -135,4 +137,4 @@ def build(rng: Random) -> PuzzleGame[State]:
     for key, door, colour in zip(KEYS, DOORS, colours, strict=True):
         things[key] = look.picture("kkk /k kk/kkk /  k ", k=colour)
         things[door] = look.picture("dddd/dfdf/dfdf/dddd", d=colour)
-    return PuzzleGame([Stage(Keys(draw(rng, aim)), things) for aim in AIMS], look)
+    return PuzzleGame([Stage(Keys(found(draw, rng, aim)), things) for aim in AIMS], look)

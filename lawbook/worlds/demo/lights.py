@@ -1,17 +1,17 @@
-"""`demo:lights`: a click on a lamp switches it and the lamps beside it, above and below. When all are lit the level is completed."""
+"""`demo:lights`: a click on a lamp switches it and those beside it, above it and below. All lit: the level is completed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from lawbook.worlds.demo.board import FLOOR, MOVES, WALL, Board, Cell, Move, cells, drawn
+from lawbook.worlds.demo.board import FLOOR, MOVES, Board, Cell, Move, cells, drawn, found, put, room
 from lawbook.worlds.demo.look import theme
 from lawbook.worlds.demo.puzzle import Puzzle, PuzzleGame, Stage, explore
 
 LIT, DARK = "L", "D"
-SIZE = 7
+SIDE = 7
 
 Dark = frozenset[Cell]
 """A state: the lamps that are dark."""
@@ -48,41 +48,35 @@ class Aim(NamedTuple):
 AIMS = (Aim(5, 3), Aim(7, 4), Aim(9, 5), Aim(11, 6))
 
 
-def draw(rng: Random, aim: Aim) -> Board:
-    """A board that meets the aim. Raises RuntimeError after too many tries.
-
-    Clicking the same lamps again takes everything back, so as many clicks lead from a state to all lit as the other way round.
-    """
-    for _ in range(1000):
-        lamps = cluster(rng, aim.lamps)
-        dark = [state for state, clicks in explore(Unlit(board(lamps, ()))) if clicks == aim.clicks]
-        if dark:
-            return board(lamps, rng.choice(dark))
-    raise RuntimeError(f"no board like {aim} was found")
-
-
-class Unlit(Lights):
+class Endless(Lights):
     """The same without an end, to see how far everything is from all lit."""
 
     def won(self, state: Dark) -> bool:
         return False
 
 
-def cluster(rng: Random, lamps: int) -> list[Cell]:
-    """Blocks of the board that hang together."""
-    inner = [(row, column) for row in range(1, SIZE - 1) for column in range(1, SIZE - 1)]
-    found = [(SIZE // 2, SIZE // 2)]
-    while len(found) < lamps:
-        found.append(rng.choice([cell for cell in inner if cell not in found and any(near in found for near in beside(cell))]))
-    return found
+def draw(rng: Random, aim: Aim) -> Board | None:
+    """A board that meets the aim, if this attempt comes to one.
 
-
-def board(lamps: Iterable[Cell], dark: Iterable[Cell]) -> Board:
-    grid = [[FLOOR if 0 < row < SIZE - 1 and 0 < column < SIZE - 1 else WALL for column in range(SIZE)] for row in range(SIZE)]
-    for letter, those in ((LIT, lamps), (DARK, dark)):
-        for row, column in those:
-            grid[row][column] = letter
+    Clicking the same lamps once more takes everything back, so that as many clicks lead from a state to all lit as the other way
+    round.
+    """
+    grid = room(SIDE)
+    lamps = cluster(rng, cells(grid, FLOOR), aim.lamps)
+    put(grid, LIT, *lamps)
+    fitting = [dark for dark, clicks in explore(Endless(drawn(grid))) if clicks == aim.clicks]
+    if not fitting:
+        return None
+    put(grid, DARK, *rng.choice(fitting))
     return drawn(grid)
+
+
+def cluster(rng: Random, among: list[Cell], size: int) -> list[Cell]:
+    """So many of the blocks, hanging together."""
+    grown = [among[len(among) // 2]]
+    while len(grown) < size:
+        grown.append(rng.choice([cell for cell in among if cell not in grown and any(near in grown for near in beside(cell))]))
+    return grown
 
 
 def build(rng: Random) -> PuzzleGame[Dark]:
@@ -92,4 +86,4 @@ def build(rng: Random) -> PuzzleGame[Dark]:
         LIT: look.picture(" ll /lggl/lggl/ ll ", l=lit, g=look.lit),
         DARK: look.picture(" ll /lffl/lffl/ ll ", l=dark),
     }
-    return PuzzleGame([Stage(Lights(draw(rng, aim)), things) for aim in AIMS], look, blinking=(LIT,), clicks=True)
+    return PuzzleGame([Stage(Lights(found(draw, rng, aim)), things) for aim in AIMS], look, blinking=(LIT,), clicks=True)

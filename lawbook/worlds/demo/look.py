@@ -45,7 +45,7 @@ class Theme:
     bright: tuple[int, ...]
 
     def picture(self, text: str, **colours: int) -> Pixels:
-        """Pixels from a drawing, rows separated by `/`: `f` is floor, the letters of `colours` what they say, others transparent."""
+        """Pixels from a drawing, rows separated by `/`: `f` is floor, a letter of `colours` what it says, any other transparent."""
         return picture(text, {"f": self.floor, **colours})
 
     def exit(self, frame: int, light: int) -> Pixels:

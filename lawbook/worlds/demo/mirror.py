@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from lawbook.worlds.demo.board import FLOOR, WALL, Board, Cell, Move, cells, distances, drawn, lying, maze, moved
+from lawbook.worlds.demo.board import FLOOR, WALL, Board, Cell, Move, cells, distances, drawn, found, lying, maze, moved, put
 from lawbook.worlds.demo.look import theme
 from lawbook.worlds.demo.puzzle import AVATAR, Puzzle, PuzzleGame, Stage, explore
 
@@ -26,12 +26,12 @@ class Mirror(Puzzle[State]):
 
     def __init__(self, board: Board, upright: bool) -> None:
         super().__init__(board, State(*(cells(board, letter)[0] for letter in STARTS)))
-        self._upright = upright
+        self.upright = upright
         self._places = [cell for letter in PLACES for cell in cells(board, letter)]
 
     def step(self, state: State, move: Move) -> State:
         down, right = move
-        reflected = (down, -right) if self._upright else (-down, right)
+        reflected = (down, -right) if self.upright else (-down, right)
         return State(moved(self.board, state.avatar, move), moved(self.board, state.reflected, reflected))
 
     def won(self, state: State) -> bool:
@@ -58,37 +58,37 @@ WIDTH = 7
 """Of a room across the mirror, the walls included."""
 
 
-def draw(rng: Random, aim: Aim, upright: bool) -> Board:
-    """A board that meets the aim, drawn with the mirror upright and turned over afterwards. Raises RuntimeError after too many
-    tries."""
+def draw(rng: Random, aim: Aim, upright: bool) -> Board | None:
+    """A board that meets the aim, if this attempt comes to one: drawn with the mirror upright, and turned over afterwards."""
+    one, other = (maze(rng, aim.openness, aim.length, WIDTH) for _ in range(2))
+    grid = [[*left, WALL, *right] for left, right in zip(one, other, strict=True)]
+    floor = cells(grid, FLOOR)
+    starts = [rng.choice([cell for cell in floor if (cell[1] > WIDTH) is beyond]) for beyond in (False, True)]
+    for letter, start in zip(STARTS, starts, strict=True):
+        put(grid, letter, start)
+    alone = [distances(grid, start) for start in starts]
     low, high = aim.moves
-    for _ in range(1000):
-        one, other = (maze(rng, aim.openness, aim.length, WIDTH) for _ in range(2))
-        grid = [[*left, WALL, *right] for left, right in zip(one, other, strict=True)]
-        floor = cells(grid, FLOOR)
-        starts = rng.choice([c for c in floor if c[1] < WIDTH]), rng.choice([c for c in floor if c[1] > WIDTH])
-        for letter, (row, column) in zip(STARTS, starts, strict=True):
-            grid[row][column] = letter
-        alone = [distances(grid, start) for start in starts]
-        ends = [
-            state
-            for state, moves in explore(Mirror(drawn(grid), upright=True))
-            if low <= moves <= high and moves >= aim.more + max(from_[cell] for from_, cell in zip(alone, state, strict=True))
-        ]
-        ends = [state for state in ends if not set(state) & set(starts)]
-        if ends:
-            for letter, (row, column) in zip(PLACES, rng.choice(ends), strict=True):
-                grid[row][column] = letter
-            return drawn(grid if upright else list(zip(*grid, strict=True)))
-    raise RuntimeError(f"no board like {aim} was found")
+    fitting = [
+        state
+        for state, moves in explore(Mirror(drawn(grid), upright=True))
+        if low <= moves <= high
+        and moves >= aim.more + max(alone[0][state.avatar], alone[1][state.reflected])
+        and starts[0] != state.avatar
+        and starts[1] != state.reflected
+    ]
+    if not fitting:
+        return None
+    for letter, place in zip(PLACES, rng.choice(fitting), strict=True):
+        put(grid, letter, place)
+    return drawn(grid if upright else list(zip(*grid, strict=True)))
 
 
 def build(rng: Random) -> PuzzleGame[State]:
     """The seed says how the mirror stands, in every level the same."""
-    look = theme(rng)
     upright = rng.random() < 0.5
+    look = theme(rng)
     things = {AVATAR: look.walker(look.avatar), REFLECTED: look.walker(look.bright[0])}
     for place, colour in zip(PLACES, (look.avatar, look.bright[0]), strict=True):
         things[place] = look.picture("pppp/pffp/pffp/pppp", p=colour)
-    stages = [Stage(Mirror(draw(rng, aim, upright), upright), things) for aim in AIMS]
+    stages = [Stage(Mirror(found(draw, rng, aim, upright), upright), things) for aim in AIMS]
     return PuzzleGame(stages, look, blinking=(AVATAR, REFLECTED))

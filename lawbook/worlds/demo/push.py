@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from lawbook.worlds.demo.board import FLOOR, START, WALL, Board, Cell, Grid, Move, at, cells, distances, drawn, lying, moved
+from lawbook.worlds.demo.board import FLOOR, START, WALL, Board, Cell, Move, cells, drawn, found, lying, moved, put, room
 from lawbook.worlds.demo.look import theme
 from lawbook.worlds.demo.puzzle import AVATAR, Puzzle, PuzzleGame, Stage, explore
 
 BOX, MARK = "$", "o"
-SIZE = 7
-"""Rows and columns, the outer walls included."""
+SIDE = 7
 
 
 class State(NamedTuple):
@@ -56,34 +55,23 @@ class Aim(NamedTuple):
 AIMS = (Aim(2, 1, (6, 9)), Aim(3, 2, (9, 14)), Aim(4, 2, (14, 20)), Aim(2, 3, (14, 22)))
 
 
-def draw(rng: Random, aim: Aim) -> Board:
-    """A board that meets the aim: boxes somewhere in a room, marks where one can push them. Raises RuntimeError after too many tries."""
+def draw(rng: Random, aim: Aim) -> Board | None:
+    """A board that meets the aim, if this attempt comes to one: boxes somewhere in a room, marks where they can be pushed."""
+    grid = room(SIDE)
+    start, *rest = rng.sample(cells(grid, FLOOR), 1 + aim.boxes + aim.walls)
+    boxes = frozenset(rest[: aim.boxes])
+    put(grid, START, start)
+    put(grid, BOX, *boxes)
+    put(grid, WALL, *rest[aim.boxes :])
+    arranged: dict[frozenset[Cell], int] = {}  # the boxes -> fewest moves until they lie so
+    for state, moves in explore(Push(drawn(grid))):
+        arranged.setdefault(state.boxes, moves)
     low, high = aim.moves
-    for _ in range(1000):
-        grid = room(rng, aim)
-        start = Push(drawn(grid))
-        ends: dict[frozenset[Cell], int] = {}  # for every arrangement of the boxes the fewest moves to it
-        for state, moves in explore(start):
-            ends.setdefault(state.boxes, moves)
-        fitting = [boxes for boxes, moves in ends.items() if low <= moves <= high and not boxes & start.start.boxes]
-        marks = rng.choice(fitting) if fitting else ()
-        if marks and start.start.avatar not in marks:
-            for row, column in marks:
-                grid[row][column] = MARK
-            return drawn(grid)
-    raise RuntimeError(f"no board like {aim} was found")
-
-
-def room(rng: Random, aim: Aim) -> Grid:
-    """A connected room with the avatar and the boxes, without marks."""
-    while True:
-        grid = [[FLOOR if 0 < row < SIZE - 1 and 0 < column < SIZE - 1 else WALL for column in range(SIZE)] for row in range(SIZE)]
-        start, *rest = rng.sample(cells(grid, FLOOR), 1 + aim.walls + aim.boxes)
-        grid[start[0]][start[1]] = START
-        for number, (row, column) in enumerate(rest):
-            grid[row][column] = WALL if number < aim.walls else BOX
-        if len(distances(grid, start)) == len(cells(grid, FLOOR + BOX)) + 1:
-            return grid
+    fitting = [marks for marks, moves in arranged.items() if low <= moves <= high and not marks & {start, *boxes}]
+    if not fitting:
+        return None
+    put(grid, MARK, *rng.choice(fitting))
+    return drawn(grid)
 
 
 def build(rng: Random) -> PuzzleGame[State]:
@@ -94,4 +82,4 @@ def build(rng: Random) -> PuzzleGame[State]:
         BOX: look.picture("bbbb/b  b/b  b/bbbb", b=box),  # a mark shows through
         AVATAR: look.walker(look.avatar),
     }
-    return PuzzleGame([Stage(Push(draw(rng, aim)), things) for aim in AIMS], look)
+    return PuzzleGame([Stage(Push(found(draw, rng, aim)), things) for aim in AIMS], look)

@@ -41,14 +41,12 @@ def draw(rng: Random, aim: Aim, right_is_near: bool) -> Board | None:
     grid = maze(rng, aim.openness)
     start = rng.choice(cells(grid, FLOOR))
     moves = distances(grid, start)
+    fitting = [[cell for cell, n in moves.items() if low <= n <= high] for low, high in filter(None, (aim.near, aim.far))]
+    if not all(fitting):
+        return None
     put(grid, START, start)
-    for letter, reach in zip((RIGHT, WRONG) if right_is_near else (WRONG, RIGHT), (aim.near, aim.far), strict=True):
-        if reach is None:
-            continue
-        fitting = [cell for cell, n in moves.items() if reach[0] <= n <= reach[1]]
-        if not fitting:
-            return None
-        put(grid, letter, rng.choice(fitting))
+    for letter, places in zip((RIGHT, WRONG) if right_is_near else (WRONG, RIGHT), fitting, strict=False):
+        put(grid, letter, rng.choice(places))
     return drawn(grid)
 
 
