@@ -161,7 +161,7 @@ def _help(parser: argparse.ArgumentParser) -> int:
 
 
 def _play(given: argparse.Namespace) -> int:
-    from lawbook.view import playing
+    from lawbook import playing
 
     _games(given)
     asked = _asked(given)
@@ -266,7 +266,7 @@ def _show(given: argparse.Namespace) -> int:
 
 def _verify(given: argparse.Namespace) -> int:
     from lawbook.view import tell
-    from lawbook.view.checking import check
+    from lawbook.checking import check
 
     folder = _folder(given.run, given.out)
     config = folder.config()

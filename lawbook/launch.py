@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -51,14 +52,8 @@ def new_run(
         state = State(Record(world.spec.levels), [Member(index) for index in range(config.population)])
         journal = Journal(ledger, state, [listener] if listener else [])
         session = _session(journal, world, host, GitMemory(folder.memory), mind, config)
-        opening = {
-            "run": asdict(config),
-            "versions": versions(),
-            "spec": asdict(world.spec),
-            "sandbox": {"level": host.sandbox.level, "facts": dict(host.sandbox.facts)},
-        }
         stack.callback(session.close)
-        session.open(opening)
+        session.open(_opening(config, world, host))
         yield folder, session
 
 
@@ -86,6 +81,7 @@ def resumed_run(
         )  # derived from the ledger, so whatever a crash left of it does not matter
         session = _session(Journal(ledger, state, [listener] if listener else []), world, host, git, mind, config)
         stack.callback(session.close)
+        session.journal.append(Kind.OPEN, {**_opening(config, world, host), "resumed": True})
         _bring_back(session, world)
         yield session
 
@@ -101,6 +97,12 @@ def fold(ledger: Ledger) -> State:
 def _session(journal: Journal, world: World, host: Host, git: GitMemory, mind: Mind, config: RunConfig) -> Session:
     rules, limits = gate.protocol(config.protocol), Limits(nodes=config.nodes)
     return Session(journal, world, host, git, mind, rules, budget=config.budget, seed=config.seed, limits=limits)
+
+
+def _opening(config: RunConfig, world: World, host: Host) -> dict[str, Any]:
+    """The body of an OPEN event: what was asked for, and what it runs on. A resumed run has one for each time it was taken up."""
+    sandbox = {"level": host.sandbox.level, "facts": dict(host.sandbox.facts)}
+    return {"run": asdict(config), "versions": versions(), "spec": asdict(world.spec), "sandbox": sandbox}
 
 
 def _bring_back(session: Session, world: World) -> None:

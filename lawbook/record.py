@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -78,6 +78,28 @@ class Observation:
         return Observation((self.frame,), Status.RUNNING, self.level, self.available)
 
 
+class _Kept(Sequence[Frame]):
+    """The frames of a step on record: the settled one lies in its trajectory's block, and is not kept a second time."""
+
+    __slots__ = ("_at", "_before", "_trajectory")
+
+    def __init__(self, trajectory: Trajectory, at: int, before: Sequence[Frame]) -> None:
+        self._trajectory, self._at, self._before = trajectory, at, before
+
+    def __len__(self) -> int:
+        return len(self._before) + 1
+
+    @overload
+    def __getitem__(self, index: int) -> Frame: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Frame]: ...
+    def __getitem__(self, index: int | slice) -> Frame | Sequence[Frame]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(len(self))[index])
+        at = range(len(self))[index]
+        return self._before[at] if at < len(self._before) else self._trajectory.frame(self._at)
+
+
 class Trajectory:
     """From the observation after a reset or level start to the next reset, completion, game over or truncation.
 
@@ -94,13 +116,20 @@ class Trajectory:
         """Add one step. Raises ValueError when the trajectory is closed or the frame has another shape."""
         if self.closed:
             raise ValueError("this trajectory has ended; a reset or the next level opens a new one")
-        self.steps.append((action, observation))
-        n = len(self.steps)
+        n = len(self.steps) + 1
         if n == len(self._settled):
             grown = np.empty((2 * n, *self._settled.shape[1:]), dtype=np.uint8)
             grown[:n] = self._settled
             self._settled = grown
         self._settled[n] = observation.frame
+        kept = _Kept(self, n, observation.frames[:-1])
+        self.steps.append((action, Observation(kept, observation.status, observation.level, observation.available)))
+
+    def frame(self, n: int) -> Frame:
+        """The settled frame after `n` steps, H x W uint8, read-only."""
+        view = self._settled[n]
+        view.flags.writeable = False
+        return view
 
     @property
     def closed(self) -> bool:

@@ -306,11 +306,14 @@ class Ledger:
 
 
 class StoredFrames(Sequence[Frame]):
-    """The frames of one observation: the settled one kept, the animation read from the ledger when it is looked at."""
+    """The frames of one observation: the settled one kept, the animation read from the ledger when it is looked at.
+
+    A slice of them is read when it is looked at too (settled None: nothing of it is kept).
+    """
 
     __slots__ = ("_ledger", "_names", "_settled")
 
-    def __init__(self, ledger: Ledger, names: Sequence[str], settled: Frame) -> None:
+    def __init__(self, ledger: Ledger, names: Sequence[str], settled: Frame | None) -> None:
         self._ledger, self._names, self._settled = ledger, tuple(names), settled
 
     def __len__(self) -> int:
@@ -319,12 +322,13 @@ class StoredFrames(Sequence[Frame]):
     @overload
     def __getitem__(self, index: int) -> Frame: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[Frame, ...]: ...
-    def __getitem__(self, index: int | slice) -> Frame | tuple[Frame, ...]:
+    def __getitem__(self, index: slice) -> Sequence[Frame]: ...
+    def __getitem__(self, index: int | slice) -> Frame | Sequence[Frame]:
         if isinstance(index, slice):
-            return tuple(self[i] for i in range(len(self))[index])
+            return StoredFrames(self._ledger, self._names[index], None)
         at = range(len(self))[index]
-        return self._settled if at == len(self) - 1 else self._ledger.frame(self._names[at])
+        kept = self._settled if at == len(self) - 1 else None
+        return self._ledger.frame(self._names[at]) if kept is None else kept
 
 
 def pack_observation(ledger: Ledger, observation: Observation, action: Action | None, trajectory: int) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class RunNumbers:
     with what was observed, and those that came true. proposals: by outcome of the gate; decisions: by decision. versions: accepted
     changes, all members. rules, description_bytes (rulebook plus program without comments), standing (admissible): per member.
     calls: of the mind, by operation, failed ones included. costs: sums of everything numeric in the mind's receipts.
-    seconds: from the first event to the last.
+    seconds: from the first event to the last, pauses aside.
     """
 
     world: str
@@ -140,13 +140,15 @@ class Counting:
         self._calls: Counter[str] = Counter()
         self._costs: Counter[str] = Counter()
         self._versions = 0
-        self._thinking = self._verifying = 0.0
+        self._thinking = self._verifying = self._paused = 0.0
 
     def add(self, told: Told) -> None:
-        self._last = told
+        before, self._last = self._last, told
         match told:
-            case Opened():
+            case Opened() if self.opened is None:
                 self.opened = told
+            case Opened() if before is not None:  # resumed: nothing happened in between
+                self._paused += told.time - before.time
             case Stepped():
                 self._step(told)
             case Missed():
@@ -193,7 +195,7 @@ class Counting:
             seed=run["seed"],
             budget=run["budget"],
             began=self.opened.time,
-            seconds=self._last.time - self.opened.time,
+            seconds=self._last.time - self.opened.time - self._paused,
             outcome=self._ended.outcome if self._ended else None,
             sentence=self._ended.sentence if self._ended else "It has not ended and can be resumed.",
             levels_completed=self._furthest,

@@ -19,7 +19,7 @@ from lawbook.view.story import Proposed, story
 from lawbook.view.words import clean, count, moment, one_line, percent, seconds
 
 if TYPE_CHECKING:
-    from lawbook.view.checking import Checked
+    from lawbook.checking import Checked
 
 
 def ending(numbers: RunNumbers) -> Text:
