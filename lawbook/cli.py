@@ -265,8 +265,8 @@ def _show(given: argparse.Namespace) -> int:
 
 
 def _verify(given: argparse.Namespace) -> int:
-    from lawbook.view import tell
     from lawbook.checking import check
+    from lawbook.view import tell
 
     folder = _folder(given.run, given.out)
     config = folder.config()

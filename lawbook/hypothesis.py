@@ -14,11 +14,14 @@ ENGINE = "world_model_engine.py"
 """The module that defines the contract's functions; it may import the other files of the hypothesis."""
 RULEBOOK = "world_model.md"
 MAX_BYTES = 1_000_000
-"""Largest rulebook plus program that is looked at."""
+"""Largest rulebook plus program, comments included, that is looked at."""
+MAX_FILES = 64
 
 _FILE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\.py")
-_RULE = re.compile(r"^\s*(?:[-*#>]+\s*)*\**((?:R|Q)\d+)\b", re.MULTILINE)
+_RULE = re.compile(r"^[ \t>*#-]*((?:R|Q)\d+)\b", re.MULTILINE)  # one class: groups in groups take for ever over a ruled line
 _CITED = re.compile(r"\bR\d+\b")
+_LONG_LINE = 10_000
+_LAYOUT = (tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
 
 class Decision(StrEnum):
@@ -30,18 +33,38 @@ class Decision(StrEnum):
     SIMPLIFY = "simplify"
 
 
+def bare(source: str) -> str:
+    """Python source without comments and without blanks at the ends of lines; every line stays where it was.
+
+    What runs is the bare text: what does not count as description cannot be read back by the program either. Source that does not
+    tokenize, or has lines so long that tokenizing takes for ever (its time grows with their square), is left as it is.
+    """
+    return _bared(source)[0]
+
+
 def code_bytes(source: str) -> int:
-    """UTF-8 bytes of Python source without comments, blank lines and trailing blanks; all bytes when it does not tokenize."""
-    lines = source.splitlines(keepends=True)
+    """UTF-8 bytes of the bare source without its blank lines (those inside a string count)."""
+    return _bared(source)[1]
+
+
+def _bared(source: str) -> tuple[str, int]:
+    lines = io.StringIO(source.replace("\r\n", "\n").replace("\r", "\n")).readlines()  # as Python breaks them, and nothing else does
+    whole = source, len(source.encode("utf-8", "replace"))
+    if any(len(line) > _LONG_LINE for line in lines):
+        return whole
+    bared, inside = list(lines), set()
     try:
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        for token in tokenize.generate_tokens(iter(lines).__next__):
+            (first, column), (last, _) = token.start, token.end
             if token.type == tokenize.COMMENT:
-                row, column = token.start
-                lines[row - 1] = lines[row - 1][:column]
+                bared[first - 1] = lines[first - 1][:column]
+            elif token.type not in _LAYOUT:
+                inside.update(range(first, last))  # lines that end within a string
     except (tokenize.TokenError, SyntaxError, ValueError, IndexError):
-        return len(source.encode("utf-8", "replace"))
-    kept = (line.rstrip() for line in lines)
-    return sum(len(line.encode("utf-8", "replace")) + 1 for line in kept if line)
+        return whole
+    bared = [line if row in inside else line.rstrip() + "\n" for row, line in enumerate(bared, start=1)]
+    counted = (line for row, line in enumerate(bared, start=1) if row in inside or line != "\n")
+    return "".join(bared), sum(len(line.encode("utf-8", "replace")) for line in counted)
 
 
 @dataclass(frozen=True)
@@ -80,13 +103,16 @@ class Proposal:
 
 def misshapen(hypothesis: Hypothesis) -> str | None:
     """Why this cannot even be tried (names, sizes, missing engine), as one sentence; None when it can."""
+    length = len(hypothesis.rulebook) + sum(map(len, hypothesis.files.values()))
+    if length > MAX_BYTES:
+        return f"Rulebook and program are {length:,} characters; keep them under {MAX_BYTES:,}."
     if ENGINE not in hypothesis.files:
         return f"The program has no {ENGINE}; propose files that include it."
+    if len(hypothesis.files) > MAX_FILES:
+        return f"The program has {len(hypothesis.files):,} files; keep them to {MAX_FILES}."
     for name in hypothesis.files:
         if not _FILE_NAME.fullmatch(name):
-            return f"{name!r} is no name for a module; use letters, digits and underscores, ending in .py, without folders."
-    if hypothesis.description_bytes > MAX_BYTES:
-        return f"Rulebook and program are {hypothesis.description_bytes:,} bytes; keep them under {MAX_BYTES:,}."
+            return f"{name[:99]!r} is no name for a module; use letters, digits and underscores, ending in .py, without folders."
     return None
 
 

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 Frame = npt.NDArray[np.uint8]
 """H x W array of uint8 colour codes; read-only once it is in an Observation."""
+MAX_CELLS = 4 << 20
+"""Of one frame: as many as a program can show."""
 
 
 class Status(StrEnum):
@@ -127,7 +129,7 @@ class Trajectory:
 
     def frame(self, n: int) -> Frame:
         """The settled frame after `n` steps, H x W uint8, read-only."""
-        view = self._settled[n]
+        view: Frame = self._settled[n]
         view.flags.writeable = False
         return view
 

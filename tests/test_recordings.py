@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ import pytest
 from arc_games import lay_out
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from minds import Scripted, replaced, worked_example
+from minds import DOCS, Scripted, replaced, worked_example
 
 from lawbook import recordings
 from lawbook.answers import Fault, Outcome
@@ -296,6 +297,11 @@ def test_any_program_can_be_verified_on_it_and_any_mind_can_go_on_from_it(tmp_pa
         program = host.load(hypothesis.files)
         assert not isinstance(program, Fault)
         assert verify(program, record).outcome is outcome
+        said = re.search(r"```python\n(from lawbook.memory.*?)```", (DOCS / "worlds.md").read_text(encoding="utf-8"), re.DOTALL)
+        assert said is not None
+        names: dict[str, Any] = {"folder": folder.path, "program": program}
+        exec(said[1], names)  # noqa: S102  (what the document says, word for word)
+        assert names["verdict"].outcome is outcome
 
     mind = Scripted([right])
     with resumed_run(folder, host=host, mind=mind) as session:

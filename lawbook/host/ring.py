@@ -8,12 +8,14 @@ import os
 
 import numpy as np
 
+from lawbook.record import MAX_CELLS
+
 STATUSES = ("running", "completed", "over")
 """A status in the ring is an index into this (the values of `lawbook.record.Status`; a program never predicts a truncation)."""
 
 CHUNK_BYTES = 512 << 10
 MAX_CHUNK = 1024
-MAX_FRAME = 4 << 20
+MAX_FRAME = MAX_CELLS
 CHUNKS = 3  # one being computed, one on its way, one being compared
 _HEAD = 8192
 SIZE = _HEAD + CHUNKS * MAX_FRAME

@@ -22,15 +22,16 @@ import numpy as np
 
 from lawbook import wire
 from lawbook.errors import RefusedError, UsageError, WorldError
-from lawbook.record import RESET, Action, Observation, Status, freeze
+from lawbook.record import MAX_CELLS, RESET, Action, Observation, Status, freeze
 from lawbook.worlds.address import WorldAddress, check, make
-from lawbook.worlds.world import World, WorldSpec, refuses_action
+from lawbook.worlds.world import MAX_NUMBER, World, WorldSpec, refuses_action
 
 SECONDS = 60.0
 """How long a world may take over one answer, its making included."""
 
 _FAREWELL = 5.0
 _TAIL = 8192
+_CLIP = 1000
 _PR_SET_PDEATHSIG = 1
 
 # The whole environment of a world process: what Python and graphics-free libraries need, and no keys. An allow-list, because a
@@ -69,7 +70,7 @@ class WorldProcess:
         )
         if "usage" in header:
             self.close()
-            raise UsageError(str(header["usage"]))
+            raise UsageError(str(header["usage"])[:_CLIP])
         try:
             self.spec = _spec(header["spec"])
         except (KeyError, TypeError, ValueError) as error:
@@ -86,6 +87,10 @@ class WorldProcess:
         observation = self._observation(header, blobs, "reset")
         if observation.status is not Status.RUNNING:
             self._fail(f"was {observation.status} straight after a reset", "reset")
+        if self.last is None and self.spec.levels is not None and observation.level >= self.spec.levels:
+            self._fail(f"began at level {observation.level}, counted from 0, of {self.spec.levels}", "reset")
+        if self.last is not None and observation.level > self.last.level:
+            self._fail(f"went from level {self.last.level} to {observation.level}", "reset")
         self.last = observation
         return observation
 
@@ -96,7 +101,10 @@ class WorldProcess:
         header, blobs = self._ask({"do": "step", "action": action}, what)
         observation = self._observation(header, blobs, what)
         before = self.last.level if self.last else 0
-        if (observation.status is Status.COMPLETED) != (observation.level > before):
+        completed = observation.status is Status.COMPLETED
+        # The next level, or all of them at once where a game is won early; otherwise the level stays.
+        honest = (before + 1, max(self.spec.levels or 0, before + 1)) if completed else (before,)
+        if observation.level not in honest:
             self._fail(f"went from level {before} to {observation.level} and called that {observation.status}", what)
         self.last = observation
         return observation
@@ -194,7 +202,7 @@ class WorldProcess:
         code = self._process.returncode
         if how == "died":
             how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended by itself with exit code {code}"
-        how = f"{how} at {what}"
+        how = f"{how[:_CLIP]} at {what}"
         line = self._words.last_line()
         if line and line not in how:
             how += f" (the last line it wrote was {line!r})"
@@ -250,14 +258,18 @@ def _spec(given: dict[str, Any]) -> WorldSpec:
     height, width = (int(n) for n in given["shape"])
     actions, clicks = tuple(int(a) for a in given["actions"]), tuple(int(a) for a in given["clicks"])
     levels, baselines = given["levels"], given["baselines"]
-    if height < 1 or width < 1:
-        raise ValueError(f"frames of {height} x {width}")
-    if not actions or len(set(actions)) != len(actions) or RESET.id in actions or not set(clicks) <= set(actions):
-        raise ValueError(f"actions {list(actions)} with clicks {list(clicks)}; ids are distinct, RESET (0) aside")
-    if levels is not None and levels < 1:
+    if height < 1 or width < 1 or height * width > MAX_CELLS:
+        raise ValueError(f"frames of {height} x {width}; they have 1 to {MAX_CELLS:,} cells")
+    if not actions or len(set(actions)) != len(actions) or not set(clicks) <= set(actions):
+        raise ValueError(f"actions {list(actions)} with clicks {list(clicks)}; ids are distinct")
+    if not all(RESET.id < number < MAX_NUMBER for number in actions):
+        raise ValueError(f"actions {list(actions)}; ids are whole numbers from 1 (0 is RESET)")
+    if levels is not None and (type(levels) is not int or levels < 1):
         raise ValueError(f"{levels} levels")
     if baselines is not None and len(baselines) != levels:
         raise ValueError(f"{len(baselines)} baselines for {levels} levels")
+    if not all(number is None or (type(number) is int and number >= 0) for number in baselines or ()):
+        raise ValueError(f"baselines {baselines}; each is a number of actions, or None")
     return WorldSpec(
         shape=(height, width),
         actions=actions,

@@ -9,6 +9,10 @@ from typing import Protocol, runtime_checkable
 from lawbook.record import Action, Observation, Status
 
 
+MAX_NUMBER = 1 << 31
+"""Above every id and coordinate there is (a number without end cannot even be told)."""
+
+
 @dataclass(frozen=True)
 class WorldSpec:
     """What is known about a world from outside.
@@ -71,6 +75,8 @@ def refuses_action(spec: WorldSpec, last: Observation, action: Action, *, now: b
     """
     if not all(type(part) is int or (part is None and k > 0) for k, part in enumerate(action)):
         return f"An action is whole numbers: an id, and x and y for a click; not {tuple(action)!r}."
+    if any(part is not None and abs(part) >= MAX_NUMBER for part in action):
+        return f"Ids and coordinates are whole numbers below {MAX_NUMBER:,}; that is no action."
     if action.id not in spec.actions:
         return f"There is no action {action.id}; the actions are {', '.join(map(str, spec.actions))}."
     if action.id in spec.clicks:
