@@ -173,7 +173,7 @@ class Subgoal:
 
 @dataclass(frozen=True)
 class Probe:
-    """One action and the question it answers."""
+    """One action and the question it answers. RESET starts the level anew: for one that cannot be won any more."""
 
     action: Action
     question: str

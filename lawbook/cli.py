@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from lawbook import __version__
+from lawbook import __version__, competing
 from lawbook.errors import LawbookError, UsageError
 
 # Imports that cost time stand where they are needed: `lawbook --version` is to answer at once.
@@ -107,6 +107,7 @@ def _parser() -> _Parser:
     program.add_argument("--member", type=int, default=0, metavar="N", help="of this member, from 0")
     report = on_run("report", _report, "write the report of a run, one HTML file")
     report.add_argument("-o", metavar="FILE", dest="file", type=Path, help="where to (default: report.html in the run)")
+    competing.add_commands(command, _out)
     brought = command("import", _import, "make a run of a recording, to go on with (play --resume) for --budget more actions")
     brought.add_argument("file", metavar="FILE", type=Path, help="a recording of the ARC toolkit: .jsonl or .jsonl.gz")
     brought.add_argument("--world", metavar="WORLD", default="", help="where the run goes on (default: what the recording names)")
@@ -131,6 +132,7 @@ def _play_options(play: argparse.ArgumentParser) -> None:
         "--weak-sandbox", action="store_true", default=None, help="run although programs cannot be kept from files or network"
     )
     _games_option(play)
+    competing.add_mode(play)
     _out(play)
     play.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
     play.add_argument("--quiet", action="store_true", help="print nothing but failures")
@@ -169,11 +171,12 @@ def _play(given: argparse.Namespace) -> int:
     if given.resume is None:
         if given.world is None:
             raise UsageError("play needs a WORLD, such as demo:maze; `lawbook worlds` lists what there is.")
-        return playing.new(given.world, asked, given.out, show)
-    if given.world is not None or asked:
-        extra = given.world or "--" + next(iter(asked)).replace("_", "-")
+        return competing.on_card(given, lambda world: playing.new(world, asked, given.out, show))
+    online = {name: value for name in ("mode", "card") if (value := getattr(given, name))}
+    if given.world is not None or asked or online:
+        extra = given.world or "--" + next(iter(asked | online)).replace("_", "-")
         raise UsageError(f"--resume goes on with what the run was asked for; leave out {extra}.")
-    return playing.resume(_folder(given.resume, given.out), show)
+    return playing.resume(folder_of(given.resume, given.out), show)
 
 
 def _asked(given: argparse.Namespace) -> dict[str, Any]:
@@ -238,7 +241,7 @@ def _runs(given: argparse.Namespace) -> int:
     rows: list[tuple[str, Brief | str]] = []
     for folder in runs_in(given.out):
         try:
-            with _ledger(folder) as ledger:
+            with open_ledger(folder) as ledger:
                 rows.append((folder.path.name, brief(ledger)))
         except LawbookError as error:
             rows.append((folder.path.name, str(error)))
@@ -252,8 +255,8 @@ def _show(given: argparse.Namespace) -> int:
     from lawbook.view import tell
     from lawbook.view.numbers import numbers
 
-    folder = _folder(given.run, given.out)
-    with _ledger(folder) as ledger:
+    folder = folder_of(given.run, given.out)
+    with open_ledger(folder) as ledger:
         found = numbers(ledger)
     if given.json:
         import json
@@ -268,9 +271,9 @@ def _verify(given: argparse.Namespace) -> int:
     from lawbook.checking import check
     from lawbook.view import tell
 
-    folder = _folder(given.run, given.out)
+    folder = folder_of(given.run, given.out)
     config = folder.config()
-    with _ledger(folder) as ledger:
+    with open_ledger(folder) as ledger:
         checked = check(ledger, weak=config.weak_sandbox, memory_mb=config.memory_mb)
     _print(tell.checked(checked))
     return 0 if checked.holds else 1
@@ -279,7 +282,7 @@ def _verify(given: argparse.Namespace) -> int:
 def _history(given: argparse.Namespace) -> int:
     from lawbook.view import tell
 
-    with _ledger(_folder(given.run, given.out)) as ledger:
+    with open_ledger(folder_of(given.run, given.out)) as ledger:
         _print(tell.history(ledger, member=given.member, full=given.full))
     return 0
 
@@ -306,7 +309,7 @@ def _text(given: argparse.Namespace, pick: Callable[[dict[str, str]], list[str]]
     from lawbook.view.rules import texts
     from lawbook.view.words import clean
 
-    with _ledger(_folder(given.run, given.out)) as ledger:
+    with open_ledger(folder_of(given.run, given.out)) as ledger:
         members = fold(ledger).members
     if not 0 <= given.member < len(members):
         raise UsageError(f"There is no member {given.member}; this run has {len(members)}, counted from 0.")
@@ -323,9 +326,9 @@ def _text(given: argparse.Namespace, pick: Callable[[dict[str, str]], list[str]]
 def _report(given: argparse.Namespace) -> int:
     from lawbook.view import report
 
-    folder = _folder(given.run, given.out)
+    folder = folder_of(given.run, given.out)
     target = given.file or folder.report
-    with _ledger(folder) as ledger:
+    with open_ledger(folder) as ledger:
         _write(target, report.render(ledger))
     print(target)
     return 0
@@ -342,7 +345,7 @@ def _import(given: argparse.Namespace) -> int:
 def _export(given: argparse.Namespace) -> int:
     from lawbook.recordings import export_run
 
-    folder = _folder(given.run, given.out)
+    folder = folder_of(given.run, given.out)
     target = given.file or folder.path / "recording.jsonl"
     export_run(folder, target)
     print(target)
@@ -352,7 +355,7 @@ def _export(given: argparse.Namespace) -> int:
 def _picture(given: argparse.Namespace) -> int:
     from lawbook.view import picture
 
-    with _ledger(_folder(given.run, given.out)) as ledger:
+    with open_ledger(folder_of(given.run, given.out)) as ledger:
         _write(given.file, picture.draw(ledger))
     print(given.file)
     return 0
@@ -361,7 +364,7 @@ def _picture(given: argparse.Namespace) -> int:
 # -- inside ----------------------------------------------------------------------------------------------------------------------
 
 
-def _folder(run: str, out: Path) -> RunFolder:
+def folder_of(run: str, out: Path) -> RunFolder:
     """The run that was meant: a path, a name below `out`, or `last`."""
     from lawbook.runfolder import RunFolder, runs_in
 
@@ -376,7 +379,7 @@ def _folder(run: str, out: Path) -> RunFolder:
     raise UsageError(f"There is no run {run!r}, here or in {out}; `lawbook runs` lists those there are.")
 
 
-def _ledger(folder: RunFolder) -> Ledger:
+def open_ledger(folder: RunFolder) -> Ledger:
     from lawbook.memory.ledger import Ledger
 
     return Ledger.open(folder.ledger, readonly=True)

@@ -38,7 +38,11 @@ class Forecast:
         worker = program.worker()
         if isinstance(worker, Fault):
             return worker
-        replay = worker.replay(Start.of(first), actions)
+        try:
+            replay = worker.replay(Start.of(first), actions)
+        except BaseException:
+            worker.close()
+            raise
         if replay.fault is not None:
             worker.close()
             return replay.fault
@@ -49,8 +53,11 @@ class Forecast:
         return member in self._workers
 
     def step(self, member: int, action: Action) -> Prediction | Fault:
-        """What `action` is predicted to show. The worker stands behind it afterwards."""
-        return self._workers[member].step(action)
+        """What `action` is predicted to show. The worker stands behind it afterwards, or after a Fault nowhere."""
+        seen = self._workers[member].step(action)
+        if isinstance(seen, Fault):
+            self.drop(member)
+        return seen
 
     def drop(self, member: int) -> None:
         """End this member's worker; it is entered anew when it is next needed."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import FrameType
 
 from lawbook.answers import Counterexample, Fault, Outcome, Prediction, Sent, Verdict
 from lawbook.determinism import DeterminismWatch
 from lawbook.forecast import Forecast
+from lawbook.hypothesis import Hypothesis
 from lawbook.journal import Journal
 from lawbook.memory.bodies import pack_action
 from lawbook.memory.ledger import Kind, pack_observation
@@ -53,30 +53,42 @@ class Hand:
         that, and then nothing is sent.
         """
         predictions: dict[int, Prediction] = {}
-        if action != RESET:
-            predictions, faults = self._predict(action, member, expected)
-            for index, fault in faults.items():
-                self.falsify(index, Verdict(Outcome.FAULT, f"Asked to predict action {action}: {fault.reason}", fault=fault))
-            if faults:
-                for index in predictions:  # they stand behind an action that is not sent
-                    self.forecast.drop(index)
-                return Sent((), None, None, tuple(faults), "a program could not predict the next action")
-        put = self.journal.ledger.put_frame
-        body = {"action": pack_action(action), "sort": sort.value, "member": member, "plan": plan, "question": question}
-        packed = {str(index): [put(seen.frame), seen.status.value] for index, seen in predictions.items()}
-        self.journal.append(Kind.INTEND, {**body, "predictions": packed})
-        self.journal.commit()  # one durable write: the outcome before, and this prediction, before the action is sent
+        try:
+            if action != RESET:
+                predictions, failed = self._predict(action, member, expected)
+                for index, verdict in failed.items():
+                    self.falsify(index, verdict)
+                if failed:
+                    for index in predictions:  # they stand behind an action that is not sent
+                        self.forecast.drop(index)
+                    return Sent((), None, None, tuple(failed), "a program could not predict the next action")
+            put = self.journal.ledger.put_frame
+            body = {"action": pack_action(action), "sort": sort.value, "member": member, "plan": plan, "question": question}
+            packed = {str(index): [put(seen.frame), seen.status.value] for index, seen in predictions.items()}
+            self.journal.append(Kind.INTEND, {**body, "predictions": packed})
+            self.journal.commit()  # one durable write: the outcome before, and this prediction, before the action is sent
+        except BaseException:  # interrupted: workers may stand behind an action that was never announced
+            self.forecast.close()
+            raise
         return self.deliver(action, predictions, member)
 
     def open(self) -> None:
         """The first observation (H_0). Costs nothing."""
-        self._receive(None, self.world.reset(), {}, None)
+        observation = self.world.reset()
+        with self.journal.whole():
+            self._receive(None, observation, {}, None)
 
     def deliver(self, action: Action, predictions: Mapping[int, Prediction] | None = None, member: int | None = None) -> Sent:
         """Send an action whose intent is on disk, and write down what comes back. Also how an action in doubt is sent again."""
         with uninterrupted():  # an outcome that has been paid for is not lost to a Ctrl-C
-            observation = self.world.reset() if action == RESET else self.world.step(action)
-            return self._receive(action, observation, predictions or {}, member)
+            try:
+                observation = self.world.reset() if action == RESET else self.world.step(action)
+                with self.journal.whole():
+                    return self._receive(action, observation, predictions or {}, member)
+            except BaseException:
+                if self.journal.state.intent is not None:  # it may have been sent: then the world is ahead of its record
+                    self.world.close()
+                raise
 
     def falsify(self, member: int, verdict: Verdict) -> None:
         """A wrong prediction, by whoever: this member does not steer again until it has been mended."""
@@ -85,25 +97,48 @@ class Hand:
 
     def _predict(
         self, action: Action, driver: int | None, expected: Prediction | None
-    ) -> tuple[dict[int, Prediction], dict[int, Fault]]:
-        """What every admissible member predicts, and who could not."""
+    ) -> tuple[dict[int, Prediction], dict[int, Verdict]]:
+        """What every admissible member predicts, and what is to be said of those who could not."""
         predictions: dict[int, Prediction] = {}
-        faults: dict[int, Fault] = {}
-        here = self.journal.state.record.here
+        failed: dict[int, Verdict] = {}
         for m in self.journal.state.members:
             if not m.admissible or m.hypothesis is None:
                 continue
-            entered: Prediction | Fault | None = None
-            if not self.forecast.stands(m.index):
-                entered = self.forecast.enter(m.index, m.hypothesis, here.first, here.actions)
-            seen = entered if isinstance(entered, Fault) else self.forecast.step(m.index, action)
+            seen = _patiently(self._stepped, m.index, m.hypothesis, action)
             if isinstance(seen, Prediction) and m.index == driver and expected is not None and not _same(seen, expected):
                 seen = Fault("unrepeatable", "Planned, it showed one thing, and stepped again, another; make step repeatable.")
-            if isinstance(seen, Fault):
-                faults[m.index] = seen
-            else:
-                predictions[m.index] = seen
-        return predictions, faults
+            match seen:
+                case Prediction():
+                    predictions[m.index] = seen
+                case Counterexample():
+                    failed[m.index] = Verdict(Outcome.COUNTEREXAMPLE, seen.text, seen)
+                case Fault():
+                    reason = f"Asked to predict action {action}: {seen.reason}"
+                    failed[m.index] = Verdict(Outcome.FAULT, reason, fault=seen)
+        return predictions, failed
+
+    def _stepped(self, member: int, hypothesis: Hypothesis, action: Action) -> Prediction | Counterexample | Fault:
+        """What a member predicts of `action`. One that has to be brought here first must show here what is seen here."""
+        parted = None if self.forecast.stands(member) else self._entered(member, hypothesis)
+        return parted or self.forecast.step(member, action)
+
+    def _entered(self, member: int, hypothesis: Hypothesis) -> Counterexample | Fault | None:
+        """Bring a member's worker to the present; None when it shows there what was observed."""
+        record = self.journal.state.record
+        here, step = record.here, len(record.here)
+        seen = self.forecast.enter(member, hypothesis, here.first, here.actions)
+        if isinstance(seen, Fault):
+            return seen
+        return compare(
+            seen,
+            here.last,
+            trajectory=len(record) - 1,
+            step=step,
+            level=here.first.level,
+            action=here.steps[-1][0] if step else None,
+            before=here.settled[max(step - 1, 0)],
+            compares=self.compares,
+        )
 
     def _receive(
         self, action: Action | None, observation: Observation, predictions: Mapping[int, Prediction], driver: int | None
@@ -150,41 +185,36 @@ class Hand:
     def _check_opening(self) -> list[int]:
         """A trajectory begins: each member is initialised once from its first observation, and its first rendering is compared."""
         falsified = []
-        record = self.journal.state.record
-        here, index = record.here, len(record) - 1
         for m in self.journal.state.members:
             if not m.admissible or m.hypothesis is None:
                 continue
-            seen = self.forecast.enter(m.index, m.hypothesis, here.first)
-            if isinstance(seen, Fault):
-                verdict = Verdict(Outcome.FAULT, f"At the start of a trajectory: {seen.reason}", fault=seen)
-            else:
-                example = compare(
-                    seen,
-                    here.first,
-                    trajectory=index,
-                    step=0,
-                    level=here.first.level,
-                    action=None,
-                    before=here.first.frame,
-                    compares=self.compares,
-                )
-                if example is None:
+            match _patiently(self._entered, m.index, m.hypothesis):
+                case None:
                     continue
-                verdict = Verdict(Outcome.COUNTEREXAMPLE, example.text, example)
+                case Fault() as fault:
+                    verdict = Verdict(Outcome.FAULT, f"At the start of a trajectory: {fault.reason}", fault=fault)
+                case example:
+                    verdict = Verdict(Outcome.COUNTEREXAMPLE, example.text, example)
             self.falsify(m.index, verdict)
             falsified.append(m.index)
         return falsified
 
 
+def _patiently[**P, T](deed: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Once more where it was killed or late: somebody else may have killed it, or used up this machine's time; a program that
+    does it itself does it again."""
+    seen = deed(*args, **kwargs)
+    return deed(*args, **kwargs) if isinstance(seen, Fault) and seen.kind in ("killed", "time") else seen
+
+
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Hold Ctrl-C and SIGTERM back for as long as an action is in flight; they take effect right afterwards."""
-    held: list[tuple[int, FrameType | None]] = []
+    held: list[int] = []
     try:
         before = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
         for name in before:
-            signal.signal(name, lambda number, frame: held.append((number, frame)))
+            signal.signal(name, lambda number, frame: held.append(number))
     except ValueError:  # not the main thread: signals are not ours to hold
         before = {}
     try:
@@ -192,10 +222,8 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)
-        for number, frame in held[:1]:
-            handler = before[signal.Signals(number)]
-            if callable(handler):
-                handler(number, frame)
+        for number in held[:1]:
+            signal.raise_signal(number)  # to whoever it was meant for, the system's own way with it included
 
 
 def _same(one: Prediction, two: Prediction) -> bool:

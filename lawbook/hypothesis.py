@@ -8,7 +8,7 @@ import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 ENGINE = "world_model_engine.py"
 """The module that defines the contract's functions; it may import the other files of the hypothesis."""
@@ -20,7 +20,7 @@ MAX_FILES = 64
 _FILE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\.py")
 _RULE = re.compile(r"^[ \t>*#-]*((?:R|Q)\d+)\b", re.MULTILINE)  # one class: groups in groups take for ever over a ruled line
 _CITED = re.compile(r"\bR\d+\b")
-_LONG_LINE = 10_000
+_LONG_LINE, _BLANKS = 10_000, " \t\f\n"
 _LAYOUT = (tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
 
@@ -42,17 +42,18 @@ def bare(source: str) -> str:
     return _bared(source)[0]
 
 
+@lru_cache(64)  # folding a run asks again and again about texts that stay
 def code_bytes(source: str) -> int:
     """UTF-8 bytes of the bare source without its blank lines (those inside a string count)."""
     return _bared(source)[1]
 
 
 def _bared(source: str) -> tuple[str, int]:
-    lines = io.StringIO(source.replace("\r\n", "\n").replace("\r", "\n")).readlines()  # as Python breaks them, and nothing else does
+    lines = io.StringIO(source.replace("\r\n", "\n").replace("\r", "\n")).readlines()  # as Python breaks them
     whole = source, len(source.encode("utf-8", "replace"))
     if any(len(line) > _LONG_LINE for line in lines):
         return whole
-    bared, inside = list(lines), set()
+    bared, inside = list(lines), set[int]()
     try:
         for token in tokenize.generate_tokens(iter(lines).__next__):
             (first, column), (last, _) = token.start, token.end
@@ -60,9 +61,9 @@ def _bared(source: str) -> tuple[str, int]:
                 bared[first - 1] = lines[first - 1][:column]
             elif token.type not in _LAYOUT:
                 inside.update(range(first, last))  # lines that end within a string
-    except (tokenize.TokenError, SyntaxError, ValueError, IndexError):
+    except (tokenize.TokenError, SyntaxError, ValueError, IndexError, SystemError):  # the last: Python 3.13, at f"{)
         return whole
-    bared = [line if row in inside else line.rstrip() + "\n" for row, line in enumerate(bared, start=1)]
+    bared = [line if row in inside else line.rstrip(_BLANKS) + "\n" for row, line in enumerate(bared, start=1)]
     counted = (line for row, line in enumerate(bared, start=1) if row in inside or line != "\n")
     return "".join(bared), sum(len(line.encode("utf-8", "replace")) for line in counted)
 

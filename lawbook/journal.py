@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from lawbook.answers import Verdict
@@ -19,13 +20,32 @@ class Journal:
 
     def __init__(self, ledger: Ledger, state: State, listeners: list[Listener] | None = None) -> None:
         self.ledger, self.state, self.listeners = ledger, state, listeners or []
+        self._untold: list[Event] | None = None
 
     def append(self, kind: Kind, body: Mapping[str, Any]) -> Event:
         event = self.ledger.append(kind, body)
         self.state.apply(event, self.ledger)
+        if self._untold is None:
+            self._tell(event)
+        else:
+            self._untold.append(event)
+        return event
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Events that belong together: listeners are told when all stand, since one that fails must not come between them."""
+        untold: list[Event] = []
+        self._untold = untold
+        try:
+            yield
+        finally:
+            self._untold = None
+        for event in untold:
+            self._tell(event)
+
+    def _tell(self, event: Event) -> None:
         for listener in self.listeners:
             listener(event)
-        return event
 
     def verdict(self, member: int, about: str, verdict: Verdict) -> Event:
         """about: `proposal`, `prediction` (a live one was wrong, the member is falsified), `explore` (an unusable answer)."""

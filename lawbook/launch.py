@@ -22,8 +22,10 @@ from lawbook.minds.mind import Mind
 from lawbook.minds.sources import make_mind
 from lawbook.record import RESET, Observation, Record
 from lawbook.runfolder import RunConfig, RunFolder, versions
+from lawbook.score.counts import counting
 from lawbook.session import Session
 from lawbook.state import Ending, Member, State
+from lawbook.worlds import arc
 from lawbook.worlds.address import WorldAddress
 from lawbook.worlds.process import WorldProcess
 from lawbook.worlds.world import World
@@ -43,7 +45,7 @@ def new_run(
     if rules.needs_hypothesis and not mind.proposes:
         raise UsageError(f"The mind {config.mind!r} proposes no hypotheses; play it with --protocol vanilla.")
     with ExitStack() as stack:
-        world = WorldProcess(WorldAddress.parse(config.world))
+        world = _world(config)
         stack.callback(world.close)
         host = host or stack.enter_context(Host(weak=config.weak_sandbox, memory_mb=config.memory_mb))
         folder = RunFolder.make(out, config)
@@ -73,7 +75,7 @@ def resumed_run(
         if state.ending is not None:
             raise UsageError(f"This run has ended ({state.ending}); `lawbook show {folder.path}` tells about it.")
         mind = mind or make_mind(config.mind)
-        world = WorldProcess(WorldAddress.parse(config.world))
+        world = _world(config, _ticket(ledger))
         stack.callback(world.close)
         host = host or stack.enter_context(Host(weak=config.weak_sandbox, memory_mb=config.memory_mb))
         git = GitMemory.rebuild(
@@ -87,11 +89,28 @@ def resumed_run(
 
 
 def fold(ledger: Ledger) -> State:
-    """The state a ledger tells of, without a world: to resume, show or check. Raises UsageError when it has no opening."""
+    """The state a ledger tells of, without a world: to resume, show or check.
+
+    Raises UsageError when it has no opening, or an event that no run writes there.
+    """
     state = State.opened(ledger)
     for event in ledger:
-        state.apply(event, ledger)
+        try:
+            state.apply(event, ledger)
+        except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
+            what = f"Event {event.seq} ({event.kind}) does not follow from those before it ({type(error).__name__}: {error})"
+            raise UsageError(f"{what}; the ledger was written by another version, or altered.") from error
     return state
+
+
+def _world(config: RunConfig, ticket: str = "") -> WorldProcess:
+    address = WorldAddress.parse(config.world)
+    return WorldProcess(address, environment=arc.environment(address, ticket))
+
+
+def _ticket(ledger: Ledger) -> str:
+    """What the last opening says of how the play is taken up again; empty where it is not, but replayed."""
+    return next((str(event.body["spec"].get("ticket", "")) for event in reversed([*ledger.events([Kind.OPEN])])), "")
 
 
 def _session(journal: Journal, world: World, host: Host, git: GitMemory, mind: Mind, config: RunConfig) -> Session:
@@ -105,16 +124,13 @@ def _opening(config: RunConfig, world: World, host: Host) -> dict[str, Any]:
     return {"run": asdict(config), "versions": versions(), "spec": asdict(world.spec), "sandbox": sandbox}
 
 
-def _bring_back(session: Session, world: World) -> None:
+def _bring_back(session: Session, world: WorldProcess) -> None:
     """Send the recorded actions to a fresh world and check every frame, then settle the action that was in flight."""
     if not len(session.record):
         session.open()
         return
     if not world.spec.replayable:
-        if session.state.intent is not None:
-            session.finish(
-                Ending.IN_DOUBT, "An action was in flight when the run broke off; it is counted as billed, and the run ends here."
-            )
+        _settle(session, world)
         return
     for number, event in enumerate(session.journal.ledger.events([Kind.OBSERVE])):
         action, expected = action_of(event.body["action"]), read_observation(session.journal.ledger, event.body)
@@ -124,6 +140,23 @@ def _bring_back(session: Session, world: World) -> None:
                 f"Replayed, the world shows something else after action {number} than is on record; the run cannot go on."
             )
     session.resend()
+
+
+def _settle(session: Session, world: WorldProcess) -> None:
+    """A world that cannot be replayed goes on where it is. It is asked what became of an action in doubt: one that never reached it
+    is sent; any other is counted as billed, and since nobody knows what it showed, the run ends."""
+    assert session.record.last is not None
+    billed, intent = world.rejoin(session.record.last), session.state.intent
+    counts, _ = counting(session.journal.ledger)
+    if intent is None:
+        if billed not in (None, counts.billed):
+            raise WorldError(f"The world has billed other actions than are on record ({billed} for {counts.billed}); start anew.")
+    elif billed == counts.billed:
+        session.resend()
+    else:
+        said = "does not say whether it arrived" if billed is None else "has billed it, and does not show again what came of it"
+        sentence = f"Action {intent.action} was in flight when the run broke off, and the world {said}; it is counted as billed."
+        session.finish(Ending.IN_DOUBT, sentence)
 
 
 def _same(one: Observation, two: Observation) -> bool:

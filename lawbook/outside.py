@@ -51,7 +51,7 @@ def actions(given: object) -> tuple[Action, ...]:
     """A sequence of actions, read once."""
     if isinstance(given, str | Action) or not isinstance(given, Iterable):
         raise RefusedError(f"A plan is a sequence of actions, not {_kind(given)}.")
-    found = []
+    found: list[Action] = []
     for one in given:
         if len(found) == _MAX_ACTIONS:
             raise RefusedError(f"A plan of more than {_MAX_ACTIONS:,} actions is none; find a shorter way.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lawbook.answers import Fault, Limits, NoPlan, Plan, Prediction, Start
 from lawbook.host.host import Program
@@ -16,7 +17,8 @@ def find_plan(
 
     subgoal: source of `def subgoal(state) -> bool`; None: the program's own `is_goal`. clicks: ids that need x and y. A state
     reached by replay in a fresh worker is the only start there is. Returns Fault(kind="unrepeatable") when the second worker
-    arrives elsewhere than the first.
+    arrives elsewhere than the first. Whatever goes wrong where a subgoal's code runs beside the program is a Fault of kind
+    `subgoal`: it says nothing against the program, which cannot be told from it there.
     """
     worker = program.worker()
     if isinstance(worker, Fault):
@@ -26,7 +28,9 @@ def find_plan(
         if replay.fault:
             return replay.fault
         found = worker.search(limits, subgoal, clicks=clicks)
-    if isinstance(found, NoPlan | Fault):
+    if isinstance(found, Fault):
+        return _of(subgoal, found)
+    if isinstance(found, NoPlan):
         return found
     rolled = roll(program, here, found.actions, subgoal)
     if isinstance(rolled, Fault):
@@ -37,7 +41,8 @@ def find_plan(
         return NoPlan(reason, exhausted=False, cut=None, nodes=found.nodes, seconds=found.seconds)
     if not holds:
         reason = "A search reached the goal, but the same actions rolled from the start do not"
-        return Fault("unrepeatable", f"{reason}: step uses more than its state and action, or changes a state in place.")
+        why = "step uses more than its state and action, or changes a state in place"
+        return _of(subgoal, Fault("unrepeatable", f"{reason}: {why}."))
     return Plan(found.actions, predictions, found.certified, found.cut, found.nodes, found.seconds, found.method)
 
 
@@ -55,4 +60,8 @@ def roll(
         start = len(here) + 1
         predictions = tuple(Prediction(replay.frames[k].copy(), replay.statuses[k]) for k in range(start, start + len(actions)))
         holds = worker.holds(subgoal)
-    return holds if isinstance(holds, Fault) else (predictions, holds)
+    return _of(subgoal, holds) if isinstance(holds, Fault) else (predictions, holds)
+
+
+def _of(subgoal: str | None, fault: Fault) -> Fault:
+    return fault if subgoal is None else replace(fault, kind="subgoal")

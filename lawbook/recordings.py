@@ -22,7 +22,7 @@ from lawbook.memory import recording
 from lawbook.memory.bodies import action_of
 from lawbook.memory.ledger import Kind, Ledger, pack_observation, read_observation
 from lawbook.memory.recording import Line
-from lawbook.record import RESET, Action, Observation, Status
+from lawbook.record import RESET, Action, Observation, Record, Status
 from lawbook.runfolder import RunConfig, RunFolder, versions
 from lawbook.state import Ending
 from lawbook.worlds.address import WorldAddress, check
@@ -132,8 +132,19 @@ def survey(file: Path) -> Survey:
         actions=tuple(sorted(used - {RESET.id})) or (1,),
         clicks=tuple(sorted(clicks)),
         levels=telling.levels,
+        baseline="optimal" if _is_address(first.game) else "human",
     )
     return Survey(first.game, first.guid, spec, telling.actions, telling.won, digest.hexdigest())
+
+
+def record_of(file: Path) -> tuple[Record, WorldSpec]:
+    """A whole recording as a record, and what it tells of its world. Raises UsageError as `survey` does."""
+    found, telling = survey(Path(file)), Telling()
+    record = Record(found.spec.levels)
+    for _, _, told in _told(Path(file), telling):
+        if told is not None:
+            record.extend(told.action, told.seen)
+    return record, found.spec
 
 
 def _told(file: Path, telling: Telling) -> Iterator[tuple[str, Line, Told | None]]:

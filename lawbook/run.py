@@ -68,7 +68,7 @@ def explore(session: Session) -> None:
     answer = session.ask(member, "explore")
     try:
         if isinstance(answer, Probe):
-            session.probe(answer.action, answer.question, member)
+            session.try_out(answer, member)
             return
         found = session.plan(member, answer)
         if isinstance(found, NoPlan):

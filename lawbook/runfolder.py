@@ -17,8 +17,17 @@ import tomli_w
 from lawbook import __version__
 from lawbook.errors import UsageError
 
-PACKAGES = ("numpy", "arcengine", "gymnasium")
+PACKAGES = ("numpy", "arcengine", "arc-agi", "gymnasium", "minigrid")
 """Packages whose versions can change what a run sees."""
+
+
+_RANGES = {
+    "population": (1, 100),
+    "budget": (1, 10**9),
+    "seed": (-(10**18), 10**18),
+    "nodes": (1, 10**12),
+    "memory_mb": (64, 1 << 20),
+}
 
 
 @dataclass(frozen=True)
@@ -36,9 +45,12 @@ class RunConfig:
     weak_sandbox: bool = False
 
     def __post_init__(self) -> None:
-        for name, low in (("population", 1), ("budget", 1), ("nodes", 1), ("memory_mb", 64)):
-            if getattr(self, name) < low:
-                raise UsageError(f"{name} must be at least {low}, not {getattr(self, name)}.")
+        for name, (low, high) in _RANGES.items():
+            value = getattr(self, name)
+            if value > high:
+                raise UsageError(f"{name} must be at most {high:,}.")
+            if value < low:
+                raise UsageError(f"{name} must be at least {low:,}.")
 
 
 @dataclass(frozen=True)
@@ -101,8 +113,8 @@ class RunFolder:
                 if name not in known or type(value) is not known[name]:
                     raise ValueError(f"{name} = {value!r}")
             return RunConfig(**table)
-        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
-            raise UsageError(f"{self.toml} cannot be read ({error}); mend it or start a new run.") from error
+        except (OSError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+            raise UsageError(f"{self.toml} cannot be read ({str(error)[:300]}); mend it or start a new run.") from error
 
 
 def runs_in(out: Path) -> Iterator[RunFolder]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
-from lawbook import gate, population
+from lawbook import asking, gate, outside, population
 from lawbook.answers import Fault, Judgement, Limits, NoPlan, Outcome, Plan, Prediction, Probe, Sent, Subgoal, Verdict
 from lawbook.cases import build_case
 from lawbook.errors import HostError, MindError, RefusedError
@@ -16,7 +16,7 @@ from lawbook.hand import Hand
 from lawbook.host.host import Host, Program
 from lawbook.hypothesis import Hypothesis, Proposal
 from lawbook.journal import Journal
-from lawbook.memory.bodies import exploration_of, pack_action, pack_exploration, pack_proposal, proposal_of
+from lawbook.memory.bodies import exploration_of, pack_plan, pack_proposal, proposal_of
 from lawbook.memory.git import GitMemory
 from lawbook.memory.ledger import Kind
 from lawbook.minds.mind import Case, Mind, Why, judge_by_trace
@@ -26,6 +26,9 @@ from lawbook.state import Ending, Member, Sort, State
 from lawbook.trial import examine
 from lawbook.verify import verify
 from lawbook.worlds.world import World
+
+DECLARED = (Ending.FINISHED, Ending.STUCK, Ending.IN_DOUBT)
+"""Endings that `finish` takes; the others follow from what was observed."""
 
 
 class Session:
@@ -51,7 +54,7 @@ class Session:
         self.budget, self.seed, self.limits = budget, seed, limits or Limits()
         self._forecast = Forecast(host)
         self._hand = Hand(journal, world, self._forecast, budget=budget, compares=rules.compares)
-        self._found: dict[tuple[int, str | None], tuple[object, int, Plan | NoPlan]] = {}
+        self._found: dict[tuple[int, str | None], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
         self._rolled: Sequence[Prediction] = ()
 
     # -- what there is ------------------------------------------------------------------------------------------------------
@@ -105,6 +108,7 @@ class Session:
 
     def case(self, member: int, why: Why | None = None) -> Case:
         """What this member's mind is shown."""
+        self._member(member)
         return build_case(self.state, self.world.spec, self.rules, member=member, budget=self.budget, seed=self.seed, why=why)
 
     # -- asking the mind -----------------------------------------------------------------------------------------------------
@@ -118,27 +122,15 @@ class Session:
         ledger, mind = self.journal.ledger, self.mind
         if mind is None:
             raise MindError("No mind is at work in this run; propose and act through its doors.")
-        if op == "propose":
-            return proposal_of(ledger, self._asked(member, op, lambda: pack_proposal(ledger, mind.propose(self.case(member)))))
-        case = self.case(member, Why.EXPLORE)
-        return exploration_of(ledger, self._asked(member, op, lambda: pack_exploration(ledger, mind.explore(case))))
-
-    def _asked(self, member: int, op: str, call: Callable[[], dict[str, Any]]) -> Mapping[str, Any]:
-        m = self.state.members[member]
-        if op not in m.pending:
-            body: dict[str, Any] = {"member": member, "call": m.asked, "op": op, "answer": None}
-            began = time.perf_counter()
-            try:
-                body["answer"] = call()
-            finally:  # a call that failed has cost something too
-                receipt = dict(self.mind.receipt()) if self.mind else {}
-                self.journal.append(Kind.CALL, {**body, "seconds": time.perf_counter() - began, "receipt": receipt})
-                self.journal.commit()
-        answer: Mapping[str, Any] = m.pending[op].body["answer"]
-        return answer
+        self._require_open()
+        case = self.case(member, Why.EXPLORE if op == "explore" else None)
+        answer = asking.answer(self.journal, mind, self._member(member), op, case)
+        return proposal_of(ledger, answer) if op == "propose" else exploration_of(ledger, answer)
 
     def refuse(self, member: int, reason: str) -> None:
         """Tell a mind that its exploration cannot be used. Too often on one record, and the run is stuck."""
+        self._require_open()
+        self._member(member)
         self.journal.verdict(member, "explore", Verdict(Outcome.REFUSED, reason))
         self.journal.commit()
         if self.state.members[member].refusals >= gate.ROUNDS:
@@ -149,17 +141,19 @@ class Session:
     def propose(self, proposal: Proposal, member: int = 0) -> Verdict:
         """The only way to an accepted hypothesis. A refusal replaces nothing.
 
-        The proposal is in the ledger before it is looked at, and its verdict before this returns.
+        The proposal is in the ledger before it is looked at, what is looked at is what the ledger holds, and the verdict is there
+        before this returns. Raises RefusedError for what is no proposal at all.
         """
         self._require_open()
-        m = self.state.members[member]
-        if m.proposal is None:  # else a crash came between a proposal and its verdict
+        m, proposal = self._member(member), outside.proposal(proposal)
+        if m.proposal is None or m.proposal[1] != proposal:  # else a crash came between this proposal and its verdict
             why = self.case(member).why
             body = {"member": member, "why": why.value, "cause": (m.why or why).value, "at": self.state.sent}
             self.journal.append(Kind.PROPOSE, {**body, **pack_proposal(self.journal.ledger, proposal)})
             self.journal.commit()
         accepted, began = len(self.state.accepted), time.perf_counter()
-        verdict = examine(proposal, m, self.record, self.host, self.rules, lambda tried: self._judge(member, tried))
+        assert m.proposal is not None
+        verdict = examine(m.proposal[1], m, self.record, self.host, self.rules, lambda tried: self._judge(member, tried))
         self.journal.verdict(member, "proposal", replace(verdict, seconds=time.perf_counter() - began))
         self.journal.commit()
         for saved in self.state.accepted[accepted:]:
@@ -171,12 +165,7 @@ class Session:
         mind = self.mind
         if mind is None or not mind.proposes:
             return judge_by_trace(tried)
-
-        def judged() -> dict[str, Any]:
-            found = mind.judge(self.case(member), tried)
-            return {"faithful": found.faithful, "rules": dict(found.rules), "reason": found.reason}
-
-        return Judgement(**self._asked(member, "judge", judged))
+        return Judgement(**asking.answer(self.journal, mind, self._member(member), "judge", self.case(member), tried))
 
     def verify(self, member: int = 0) -> Verdict:
         """Replay the whole record once more with this member's program. Changes nothing. Raises RefusedError without a program."""
@@ -191,15 +180,22 @@ class Session:
         RefusedError without an admissible program, in a level that is over, and for a subgoal whose own source fails.
         """
         self._require_running()
-        m = self.state.members[member]
+        m = self._member(member)
+        subgoal = None if subgoal is None else outside.subgoal(subgoal)
+        bounds = self.limits if limits is None else outside.limits(limits)
         if not m.admissible:
             raise RefusedError("There is no admissible program to plan in; propose one that verifies on the whole record.")
-        bounds = limits or self.limits
         depth = self.left if bounds.depth is None else min(self.left, bounds.depth)
         key, present = (member, subgoal.source if subgoal else None), (m.version, self.state.sent, bounds)
         if key in self._found and self._found[key][0] == present:
-            return self._found[key][2]
-        found = find_plan(self._program(member), self.record.here, replace(bounds, depth=depth), key[1], self.world.spec.clicks)
+            _, seq, known = self._found[key]
+            if isinstance(known, Plan) and seq not in self.state.plans:  # another's draw has used up its event
+                self._found[key] = (present, self._plan_event(member, known, subgoal), known)
+            return known
+        program, here, clicks = self._program(member), self.record.here, self.world.spec.clicks
+        found = find_plan(program, here, replace(bounds, depth=depth), key[1], clicks)
+        if isinstance(found, Fault) and found.kind == "killed":  # by somebody else, perhaps: a program that dies of it dies again
+            found = find_plan(program, here, replace(bounds, depth=depth), key[1], clicks)
         if isinstance(found, Plan):
             found = self._hand.unsendable(*found.actions) or found
         if isinstance(found, Fault):
@@ -212,34 +208,40 @@ class Session:
         return found
 
     def draw(self, plans: Mapping[int, Plan | NoPlan]) -> int | None:
-        """Draw one class of identical nonempty plans uniformly (Eq. 32-33); it is followed next. None: nobody has a plan."""
-        groups = population.classes({member: plan for member, plan in plans.items() if isinstance(plan, Plan)})
+        """Draw one class of identical nonempty plans uniformly (Eq. 32-33); it is followed next. None: nobody has a plan.
+
+        Raises RefusedError for a plan that is not what `plan` gave, from here, in the program that stands now.
+        """
+        self._require_running()
+        found: dict[int, tuple[int, Plan]] = {}
+        for member, plan in plans.items():
+            if isinstance(plan, Plan):
+                known = self._of_now(self._member(member), None)
+                if known is None or known[1] is not plan:
+                    raise RefusedError("A plan that is not of now cannot be drawn; plan again, then draw.")
+                found[member] = known
+        groups = population.classes({member: plan for member, (_, plan) in found.items()})
         if not groups:
             return None
         drawn = population.draw(groups, self.seed, self.state.draws)
         driver = groups[drawn][0]
-        _, seq, plan = self._found[driver, None]
-        self._drive(seq, plan, groups, drawn)
+        self._drive(*found[driver], groups, drawn)
         return driver
 
-    def _drive(self, seq: int, plan: Plan | NoPlan, groups: list[list[int]], drawn: int) -> None:
-        self._rolled = plan.predictions if isinstance(plan, Plan) else ()
-        self.journal.append(Kind.DRAW, {"classes": groups, "drawn": drawn, "plan": seq})
+    def _of_now(self, m: Member, source: str | None) -> tuple[int, Plan] | None:
+        """The event of this member's plan (to the subgoal with that source) and the plan: made from here, by what stands now."""
+        present, seq, plan = self._found.get((m.index, source), (None, -1, None))
+        if not m.admissible or not isinstance(plan, Plan) or present is None or seq not in self.state.plans:
+            return None
+        return (seq, plan) if present[:2] == (m.version, self.state.sent) else None
+
+    def _drive(self, seq: int, plan: Plan, groups: list[list[int]], drawn: int) -> None:
+        self._rolled = plan.predictions
+        ahead = [self.journal.ledger.put_frame(seen.frame) for seen in self._rolled]  # for whoever watches from elsewhere
+        self.journal.append(Kind.DRAW, {"classes": groups, "drawn": drawn, "plan": seq, "ahead": ahead})
 
     def _plan_event(self, member: int, found: Plan | NoPlan, subgoal: Subgoal | None) -> int:
-        body: dict[str, Any] = {
-            "member": member,
-            "subgoal": self.journal.ledger.put_text(subgoal.source) if subgoal else None,
-            "question": subgoal.question if subgoal else "",
-            "nodes": found.nodes,
-            "seconds": found.seconds,
-            "cut": found.cut,
-        }
-        if isinstance(found, Plan):
-            body |= {"actions": [pack_action(a) for a in found.actions], "certified": found.certified, "method": found.method}
-        else:
-            body |= {"actions": None, "reason": found.reason, "exhausted": found.exhausted}
-        return self.journal.append(Kind.PLAN, body).seq
+        return self.journal.append(Kind.PLAN, pack_plan(self.journal.ledger, member, found, subgoal)).seq
 
     # -- acting --------------------------------------------------------------------------------------------------------------
 
@@ -249,15 +251,17 @@ class Session:
         It must be predicted to end in the goal, or in the named subgoal (not asked under vanilla). Raises RefusedError otherwise.
         """
         self._require_running()
-        m, unsendable = self.state.members[member], self._hand.unsendable(*actions)
-        refusal = gate.refuses_plan(self.rules, m.admissible) or gate.refuses_length(len(actions), self.left)
+        m, sequence = self._member(member), outside.actions(actions)
+        subgoal = None if subgoal is None else outside.subgoal(subgoal)
+        unsendable = self._hand.unsendable(*sequence)
+        refusal = gate.refuses_plan(self.rules, m.admissible) or gate.refuses_length(len(sequence), self.left)
         if refusal or unsendable:
             raise RefusedError(refusal or (unsendable.reason if unsendable else ""))
-        _, seq, plan = self._found.get((member, subgoal.source if subgoal else None), (None, -1, None))
-        if seq not in self.state.plans or not isinstance(plan, Plan) or plan.actions != tuple(actions):
-            plan = self._rolled_out(m, tuple(actions), subgoal)
-            seq = self._plan_event(member, plan, subgoal)
-        self._drive(seq, plan, [[member]], 0)
+        known = self._of_now(m, subgoal.source if subgoal else None)
+        if known is None or known[1].actions != sequence:
+            plan = self._rolled_out(m, sequence, subgoal)
+            known = self._plan_event(member, plan, subgoal), plan
+        self._drive(*known, [[member]], 0)
         return self.follow()
 
     def _rolled_out(self, m: Member, actions: tuple[Action, ...], subgoal: Subgoal | None) -> Plan:
@@ -275,6 +279,7 @@ class Session:
 
     def follow(self) -> Sent:
         """Go on with the plan that was drawn until it ends, any member is falsified, or the run ends."""
+        self._require_open()
         sent: list[Action] = []
         last = Sent((), None)
         while (active := self.state.active) is not None and not self.ended and not last.halted:
@@ -293,9 +298,10 @@ class Session:
     def probe(self, action: Action, question: str, member: int = 0) -> Sent:
         """Send one action to learn something; predicted where this member is admissible, else taken from the allowance."""
         self._require_running()
+        action, question = outside.action(action), outside.words(question, "The question of a probe")
         unsendable = Fault("action", "A reset is no probe; use reset and give the reason.") if action == RESET else None
         unsendable = unsendable or self._hand.unsendable(action)
-        predicted = self.state.members[member].admissible
+        predicted = self._member(member).admissible
         refusal = gate.refuses_probe(self.rules, predicted, self.state.unpredicted, self.budget, question)
         if refusal or unsendable:
             raise RefusedError(unsendable.reason if unsendable else refusal)
@@ -303,18 +309,30 @@ class Session:
         self.journal.commit()
         return sent
 
-    def reset(self, reason: str, whole: bool = False) -> Sent:
-        """Start the level anew. Costs an action. Refused when it would restart the whole game, unless `whole` says it is meant."""
+    def try_out(self, probe: Probe, member: int = 0) -> Sent:
+        """A mind's probe; RESET as its action starts the level anew, for a mind that sees no other way on."""
+        if probe.action == RESET:
+            return self.reset(probe.question, member=member)
+        return self.probe(probe.action, probe.question, member)
+
+    def reset(self, reason: str, whole: bool = False, member: int | None = None) -> Sent:
+        """Start the level anew. Costs an action. Refused when it would restart the whole game, unless `whole` says it is meant.
+
+        member: whose mind asked for it; None: the level was over.
+        """
         self._require_open()
+        reason = outside.words(reason, "The reason of a reset")
         refusal = gate.refuses_reset(self.record, whole)
         if refusal:
             raise RefusedError(refusal)
-        sent = self._hand.act(RESET, Sort.RESET, question=reason)
+        sent = self._hand.act(RESET, Sort.RESET, member, question=reason)
         self.journal.commit()
         return sent
 
     def open(self, opening: Mapping[str, Any] | None = None) -> None:
         """Write the OPEN event (unless it stands already) and take the first observation (H_0), which costs nothing."""
+        if len(self.record):
+            raise RefusedError("The run has been opened; what starts a level anew is a reset, and costs an action.")
         if opening is not None:
             self.journal.append(Kind.OPEN, opening)
             self.journal.commit()
@@ -334,24 +352,29 @@ class Session:
 
     def note(self, text: str) -> None:
         """Keep a sentence for later calls of the mind."""
-        self.journal.append(Kind.NOTE, {"text": text})
+        self._require_open()
+        self.journal.append(Kind.NOTE, {"text": outside.words(text, "A note")})
         self.journal.commit()
 
     def finish(self, ending: Ending, sentence: str) -> None:
-        """End the run for good."""
-        self.journal.finish(ending, sentence)
+        """End the run for good. Raises RefusedError for an ending that is not for anybody to declare."""
+        if not isinstance(ending, Ending) or ending not in DECLARED:
+            raise RefusedError(f"How a run ends shows in its record; what can be declared is {', '.join(DECLARED)}.")
+        self.journal.finish(ending, outside.words(sentence, "The reason of an ending"))
 
     def close(self) -> None:
         """Let go of workers, world and ledger. Nothing is lost: the run can be resumed unless it has ended."""
-        self.journal.commit()
-        self._forecast.close()
-        self.world.close()
-        self.journal.ledger.close()
+        try:
+            self.journal.commit()
+        finally:
+            self._forecast.close()
+            self.world.close()
+            self.journal.ledger.close()
 
     # -- inside --------------------------------------------------------------------------------------------------------------
 
     def _program(self, member: int) -> Program:
-        hypothesis = self.state.members[member].hypothesis
+        hypothesis = self._member(member).hypothesis
         if hypothesis is None:
             raise RefusedError("There is no program yet; propose one.")
         program = self._forecast.program(member, hypothesis)
@@ -359,9 +382,17 @@ class Session:
             raise HostError(f"A program that was accepted does not load any more ({program.reason}); resume the run to try again.")
         return program
 
+    def _member(self, member: int) -> Member:
+        members = self.state.members
+        if type(member) is not int or not 0 <= member < len(members):
+            raise RefusedError(f"There is no such member; members are numbered from 0 to {len(members) - 1}.")
+        return members[member]
+
     def _require_open(self) -> None:
         if self.ended:
             raise RefusedError(f"The run has ended ({self.ended}); start another.")
+        if self.state.intent is not None:
+            raise RefusedError(f"What became of action {self.state.intent.action} is in doubt; resume the run to settle it.")
 
     def _require_running(self) -> None:
         self._require_open()

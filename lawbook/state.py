@@ -151,6 +151,7 @@ class State:
             case Kind.PROPOSE:
                 member = self.members[body["member"]]
                 member.proposal = (event.seq, proposal_of(ledger, body))
+                member.pending.pop("judge", None)  # what was said of another proposal, that never had a verdict
                 member.why = Why(body["cause"])
                 if member.why is Why.NO_PLAN:
                     member.thought_at = self.sent
@@ -191,10 +192,10 @@ class State:
         completed = observation.status is Status.COMPLETED
         self.completed += completed
         if self.active is not None:
-            if intent is not None and intent.plan == self.active.plan:
-                self.active.at += 1
+            follows = intent is not None and intent.plan == self.active.plan
+            self.active.at += follows
             done = self.active.at >= len(self.active.actions)
-            if done or action == RESET or observation.status is not Status.RUNNING:
+            if done or not follows or action == RESET or observation.status is not Status.RUNNING:
                 self.active = None
         for member in self.members:
             member.refusals, member.refusal, member.faults = 0, "", 0

@@ -47,7 +47,11 @@ def _replayed(tried: Hypothesis, member: Member, record: Record, host: Host, rul
     if isinstance(program, Fault):
         return Verdict(Outcome.FAULT, program.reason, fault=program)
     failed = member.verdict.counterexample if member.verdict else None
-    return verify(program, record, first=[failed.trajectory] if failed else [], compares=rules.compares)
+    first = [failed.trajectory] if failed else []
+    verdict = verify(program, record, first=first, compares=rules.compares)
+    if verdict.fault is not None and verdict.fault.kind == "killed":  # by somebody else, perhaps
+        verdict = verify(program, record, first=first, compares=rules.compares)
+    return verdict
 
 
 def _refused_before(member: Member, tried: Hypothesis, sent: int) -> str | None:

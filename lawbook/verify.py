@@ -19,7 +19,8 @@ COMPARES = ("frame", "status")
 """What a prediction can be compared on."""
 
 _WARM_UP = 50
-"""Steps of a lone trajectory that the second replay goes through beforehand, so that it too comes after another."""
+"""Steps of a trajectory that the second replay goes through beforehand where their number is odd: turned round, the lone or the
+middle one would come in the same place again, and every one in as even a place as before."""
 
 
 def verify(
@@ -28,7 +29,8 @@ def verify(
     """Replay every trajectory from its own first observation, initialised once, and compare exactly with what was observed.
 
     first: trajectories to begin with (the one that failed last). twin: replay a second time in another interpreter with another
-    hash seed and the trajectories in the opposite order, so that set order, time, and state that outlives a trajectory show.
+    hash seed, the trajectories in the opposite order and every step taken twice, so that set order, time, state that outlives a
+    trajectory, and state that a step changes in place or keeps elsewhere show.
     Compared are the first rendering and status of each trajectory, then status and settled frame of each step; of a completing
     step the status only (its frame is the next level's), of a truncated step nothing.
 
@@ -40,7 +42,8 @@ def verify(
     began, order = time.perf_counter(), _order(len(record), first)
     found, replayed = _replay_all(program, record, [(k, None) for k in order], compares)
     if found is None and twin:
-        again = [(k, None) for k in reversed(order)] if len(order) > 1 else [(order[0], _WARM_UP), (order[0], None)]
+        warm: list[tuple[int, int | None]] = [(order[0], _WARM_UP)] if len(order) % 2 else []
+        again = [*warm, *((k, None) for k in reversed(order))]
         found = _unrepeatable(_replay_all(program, record, again, compares, twin=True)[0])
     seconds = time.perf_counter() - began
     match found:
@@ -169,15 +172,15 @@ def _replay_all(
     with worker:
         for index, steps in order:
             comparison = Comparison(index, record.trajectories[index], compares, steps)
-            found = _replay(worker, comparison)
+            found = _replay(worker, comparison, twice=twin)
             replayed += max(comparison.checked - 1, 0)
             if found is not None:
                 return found, replayed
     return None, replayed
 
 
-def _replay(worker: Worker, comparison: Comparison) -> Counterexample | Fault | None:
-    replay = worker.replay(Start.of(comparison.trajectory.first), comparison.actions, check=comparison)
+def _replay(worker: Worker, comparison: Comparison, *, twice: bool) -> Counterexample | Fault | None:
+    replay = worker.replay(Start.of(comparison.trajectory.first), comparison.actions, check=comparison, twice=twice)
     if comparison.counterexample is not None:
         return comparison.counterexample
     if replay.fault is not None:
@@ -196,9 +199,10 @@ def _unrepeatable(found: Counterexample | Fault | None) -> Fault | None:
     what = found.text if isinstance(found, Counterexample) else found.reason
     return Fault(
         "unrepeatable",
-        "A first replay reproduced the whole record, but a second one, in another interpreter with another hash seed and with the "
-        f"trajectories in the opposite order, did not. {what} Let nothing depend on the order of sets, on hash or id, on time or "
-        "chance, or on variables that outlive a trajectory.",
+        "A first replay reproduced the whole record, but a second one, in another interpreter with another hash seed, with the "
+        f"trajectories in the opposite order and every step taken twice from its state, did not. {what} Let nothing depend on the "
+        "order of sets, on hash or id, on time or chance, or on variables beside the state; and let step return a new state and "
+        "leave the old one as it is.",
         found.trajectory,
         found.step,
     )

@@ -66,6 +66,10 @@ class HalfALevel(Liar):
     spec = WorldSpec(shape=(1, 4), actions=(1, 2), levels=2.5)  # type: ignore[arg-type]
 
 
+class Endless(Liar):
+    spec = WorldSpec(shape=(float("inf"), 4), actions=(1, 2))  # type: ignore[arg-type]
+
+
 class BelowNothing(Liar):
     spec = WorldSpec(shape=(1, 4), actions=(-1, 1))
 
@@ -86,6 +90,7 @@ WORLDS = {
     "shouts": Shouts,
     "half-a-level": HalfALevel,
     "below-nothing": BelowNothing,
+    "endless": Endless,
     "boundless": Boundless,
     "wordy-baselines": WordyBaselines,
     **{name: lambda script=script: Liar(script) for name, script in LIES.items()},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
@@ -233,6 +235,23 @@ def test_a_game_that_fails_ends_the_world_with_its_own_words(games: Path) -> Non
         played.reset()
         with pytest.raises(WorldError, match=r"failed at action 3.*zq77 was not made for this"):
             played.step(BREAK)
+
+
+def test_a_missing_toolkit_names_the_extra_that_brings_it(games: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "arc_agi.py").write_text("raise ModuleNotFoundError('No module', name='arc_agi')")
+    monkeypatch.syspath_prepend(tmp_path)  # the child imports what we would import
+    with pytest.raises(UsageError, match=r"arc_agi.*pip install 'lawbook\[arc\]'"):
+        WorldProcess("arc:zq77")
+
+
+def test_the_run_process_loads_no_game_and_no_toolkit(games: Path) -> None:
+    code = (
+        "import sys; from lawbook.worlds.process import WorldProcess; from lawbook.worlds.address import world_source\n"
+        "assert all(list(world_source(scheme).names()) for scheme in ('arc', 'minigrid', 'gym'))\n"
+        "WorldProcess('arc:zq77').close()\n"
+        "sys.exit(any(name in sys.modules for name in ('arc_agi', 'arcengine', 'gymnasium', 'minigrid', 'pydantic')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_file_in_the_working_directory_changes_no_rule(games: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

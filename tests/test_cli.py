@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -423,7 +424,8 @@ def test_a_run_that_is_killed_goes_on_as_if_nothing_had_happened(
         process = started("play", "demo:maze?seed=2", "--seed", "5", "--quiet", cwd=tmp_path)
         until(lambda: the_run(tmp_path), at, process)
         time.sleep(dice.random() * 0.05)
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # it may have ended a moment ago
+            os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         if json.loads(lawbook("show", "last", "--json", cwd=tmp_path).stdout)["outcome"] is None:
             break  # else it had ended before it could be killed

@@ -170,6 +170,22 @@ def test_what_is_not_there_is_a_sentence(name: str, says: str) -> None:
         world(name)
 
 
+@pytest.mark.parametrize("name", ["Taxi-v4?seed=5", "CliffWalking-v1", "FrozenLake-v1?is_slippery=true&seed=3"])
+def test_one_history_has_one_outcome(name: str) -> None:
+    dice = np.random.default_rng(1)
+    played, twin = world(name), world(name)
+    plan = [Action(int(number)) for number in dice.choice(played.spec.actions, size=120)]
+
+    def play(world: World) -> list[tuple[Status, bytes]]:
+        seen = [world.reset()]
+        for action in plan:
+            seen.append(world.step(action) if seen[-1].status is Status.RUNNING else world.reset())
+        return [(o.status, o.frame.tobytes()) for o in seen]
+
+    history = play(played)
+    assert play(twin) == history and play(played) == history and len(set(history)) > 5
+
+
 def test_an_environment_without_discrete_actions_is_no_world(rules: dict[str, gym.Rule]) -> None:
     gym.register("Pendulum-v1", view=lambda env, state: [[0]], completed=lambda env, state, reward: False)
     with pytest.raises(UsageError, match="no discrete actions"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -167,6 +168,28 @@ def test_a_key_leaves_the_grid_when_it_is_taken_and_a_door_shows_its_state() -> 
     assert {o.status for o in seen[:-1]} == {Status.RUNNING} and seen[-1].status is Status.COMPLETED
     assert plan[-1] == TOGGLE.id - 1 and (seen[-1].frame == of("door", colour, "open")).sum() == 1
     assert played.spec.baselines == (len(plan),)
+
+
+@pytest.mark.parametrize("name", ["DoorKey-6x6-v0?seed=1", "FourRooms-v0?seed=2", "LavaGapS6-v0?seed=1", "Unlock-v0?seed=1"])
+def test_one_history_has_one_outcome(name: str) -> None:
+    dice = np.random.default_rng(1)
+    plan = [Action(int(number)) for number in dice.integers(1, 8, size=150)]
+
+    def play() -> list[tuple[Status, bytes]]:
+        played = world(name)
+        seen = [played.reset()]
+        for action in plan:
+            seen.append(played.step(action) if seen[-1].status is Status.RUNNING else played.reset())
+        return [(o.status, o.frame.tobytes()) for o in seen]
+
+    assert play() == play() and len(set(play())) > 5
+
+
+def test_a_missing_package_names_the_extra_that_brings_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "minigrid.py").write_text("raise ModuleNotFoundError('No module', name='minigrid')")
+    monkeypatch.syspath_prepend(tmp_path)  # the child imports what we would import
+    with pytest.raises(UsageError, match=r"minigrid.*pip install 'lawbook\[minigrid\]'"):
+        WorldProcess("minigrid:MiniGrid-Unlock-v0")
 
 
 def test_in_its_own_process_and_by_the_list() -> None:

@@ -20,8 +20,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("outside")
     source, target = folder / "source", folder / "packages"
     shutil.copytree(EXAMPLE, source)
-    install = ["pip", "install", "--quiet", "--offline", "--no-cache", "--no-deps", "--no-build-isolation", "--python", sys.executable]
-    subprocess.run([sys.executable, "-m", "uv", *install, "--target", str(target), str(source)], check=True)
+    options = ["--quiet", "--offline", "--no-cache", "--no-deps", "--no-build-isolation", "--python", sys.executable]
+    install = [sys.executable, "-m", "uv", "pip", "install", *options, "--target", str(target), str(source)]
+    subprocess.run(install, check=True)
     return target
 
 

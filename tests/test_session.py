@@ -113,6 +113,15 @@ def test_without_a_goal_the_mind_is_asked_once_for_each_state_and_explores(tmp_p
     assert bodies(events, Kind.INTEND)[0]["question"] == "what lies beyond?"
 
 
+def test_a_mind_that_sees_no_way_on_may_start_the_level_anew(tmp_path: Path, host: Host) -> None:
+    lost = Probe(RESET, "nothing can be won from here")
+    state, events, _ = run(tmp_path, host, Scripted([NO_GOAL], [Probe(RIGHT, "?"), lost, Probe(RIGHT, "?"), *[lost] * 9]), budget=9)
+    sorts = [body["sort"] for body in bodies(events, Kind.INTEND)]
+    assert sorts[:4] == ["probe", "reset", "probe", "reset"]
+    assert state.ending is Ending.STUCK and state.sent == 4  # a second reset in a row is refused, again and again
+    assert bodies(events, Kind.INTEND)[1]["question"] == lost.question
+
+
 def test_the_budget_is_the_end(tmp_path: Path, host: Host) -> None:
     state, events, _ = run(tmp_path, host, Scripted([NO_GOAL], [Probe(UP, "?")]), budget=7)
     assert state.ending is Ending.BUDGET and state.sent == 7

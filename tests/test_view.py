@@ -30,7 +30,8 @@ from lawbook.view.live import Lines, Picture, what_now
 from lawbook.view.numbers import brief, numbers
 from lawbook.view.rules import changes, diff, entries
 from lawbook.view.scene import Scene
-from lawbook.view.story import Missed, Proposed, story
+from lawbook.view.story import story
+from lawbook.view.told import Missed, Proposed
 from lawbook.view.words import clean, first_sentence, one_line, seconds
 
 LAKE = "gym:FrozenLake-v1?size=4"

@@ -35,8 +35,8 @@ from lawbook.record import Action, freeze
 
 __all__ = ["Check", "Found", "Replay", "Worker"]
 
-AVERAGE_STEP_SECONDS = 0.05
-"""A replay of n steps may take n times this, and the time of two single steps, in all."""
+AVERAGE_STEP_SECONDS, AVERAGE_START_SECONDS = 0.05, 0.25
+"""All replays of a worker may take these for each step and each start, and the time of two single steps on top, once."""
 MAX_ANSWER = 4 << 20
 _LOOK_SECONDS, _LONGEST_SECONDS = 0.05, 1e6
 
@@ -65,6 +65,7 @@ class Worker:
         self._number = 0
         self._gone: Fault | None = None
         self._replaying = False
+        self._patience = 2 * step_seconds
         self._start: Start | None = None  # None: it stands nowhere
         self._stepped = False
 
@@ -96,9 +97,11 @@ class Worker:
             raise HostError(f"The sandbox's self-test failed ({answer.reason}); run it on another machine or in a container.")
         return {str(name): str(value) for name, value in answer["facts"].items()}
 
-    def replay(self, start: Start, actions: Sequence[Action], check: Check | None = None) -> Replay:
+    def replay(self, start: Start, actions: Sequence[Action], check: Check | None = None, *, twice: bool = False) -> Replay:
         """Initialise once from `start`, then step over `actions`. Number 0 is the first rendering. Starts anew when called again.
 
+        twice: take every step two times from the same state, and go on from the second: one that changes its state in place, or
+        keeps some of it elsewhere, shows something else then.
         `check(at, frames, statuses)` is called in order with successive pieces (at: number of the first of them; frames: a view,
         n x H x W) while the worker computes the next ones; returning False stops it early, and the worker then stands nowhere.
         """
@@ -116,11 +119,15 @@ class Worker:
             "level": start.level,
             "available": start.available,
             "actions": actions,
+            "twice": twice,
         }
         fault = self._begin(request, [np.ascontiguousarray(start.frame, dtype=np.uint8).tobytes()])
         if fault is None:
             self._replaying = True
-            fault = self._follow(incoming, 2 * self._step_seconds + total * AVERAGE_STEP_SECONDS)
+            self._patience += AVERAGE_START_SECONDS + total * AVERAGE_STEP_SECONDS * (1 + twice)
+            began = time.monotonic()
+            fault = self._follow(incoming, self._patience)
+            self._patience -= time.monotonic() - began
         if fault is None and not incoming.stopped:
             self._start = start
         return Replay(incoming.frames[: incoming.taken], tuple(incoming.statuses), fault, incoming.stopped)
@@ -224,7 +231,7 @@ class Worker:
         while True:
             now = time.monotonic()
             if now > deadline:
-                return self._abandoned(incoming, self._late("the replay", seconds))
+                return self._abandoned(incoming, self._late("the replay", seconds, "make step and render faster."))
             if not poll.poll(_LOOK_SECONDS * 1000):
                 if incoming.ring.done[0] != done:
                     done, alive = incoming.ring.done[0], now
@@ -265,8 +272,8 @@ class Worker:
         self._gone = Fault(fault.kind, fault.reason, step=min(step, incoming.total - 1))
         return self._gone
 
-    def _late(self, doing: str, seconds: float) -> Fault:
-        sentence = f"{doing[0].upper()}{doing[1:]} took longer than {seconds:g} s; is there an endless loop?"
+    def _late(self, doing: str, seconds: float, advice: str = "is there an endless loop?") -> Fault:
+        sentence = f"{doing[0].upper()}{doing[1:]} took longer than {seconds:.3g} s; {advice}"
         return self._end(Fault("time", sentence), 0.0)
 
     def _broken(self) -> Fault:

@@ -14,7 +14,7 @@ from lawbook.errors import HostError
 from lawbook.host.handle import Worker
 from lawbook.host.sandbox import SandboxReport
 from lawbook.host.spawn import Zygote
-from lawbook.hypothesis import ENGINE, MAX_BYTES
+from lawbook.hypothesis import ENGINE, MAX_BYTES, bare
 
 
 class Host:
@@ -95,16 +95,20 @@ class Host:
 
 
 class Program:
-    """A program that loaded once. `files`: file name -> source."""
+    """A program that loaded once. `files`: file name -> source, bare: a program cannot read what does not count as description."""
 
     def __init__(self, host: Host, files: Mapping[str, str]) -> None:
-        self.files = dict(files)
+        self.files = {name: bare(text) for name, text in files.items()}
         self._host = host
 
     def worker(self, *, twin: bool = False) -> Worker | Fault:
         """A fresh sandboxed process with the program loaded; twin: in the second interpreter."""
         worker = self._host.fork(twin=twin)
-        fault = worker.load(self.files, ENGINE)
+        try:
+            fault = worker.load(self.files, ENGINE)
+        except BaseException:
+            worker.close()
+            raise
         if fault is None:
             return worker
         worker.close()

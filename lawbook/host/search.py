@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from lawbook.host.load import Engine
@@ -15,6 +15,8 @@ from lawbook.host.strict import NonsenseError, action, short, truth
 from lawbook.record import Action
 
 _now = time.perf_counter
+_SLOW_NODE = 0.01
+"""Seconds."""
 
 
 class Way(NamedTuple):
@@ -52,6 +54,36 @@ def search(engine: Engine, state: Any, goal: Callable[[Any], Any] | None, defaul
     return (_breadth_first if engine.heuristic is None else _a_star)(engine, state, wanted, options, bounds)
 
 
+class _LateError(Exception):
+    """The deadline passed in the middle of a node."""
+
+
+class _Clock:
+    """Asked about the deadline between nodes: of every node while nodes are slow, else of every 16th, since asking has a price.
+
+    often: the nodes for which `nodes & often` is 0 are those to ask at. slow: then ask within a node too (`watched`).
+    """
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+        self._last = -float("inf")  # the first node has yet to prove quick
+        self.often, self.slow = 0, True
+
+    def late(self) -> bool:
+        now = _now()
+        self.slow = now - self._last > _SLOW_NODE * (self.often + 1)
+        self.often = 0 if self.slow else 15
+        self._last = now
+        return now > self._deadline
+
+    def watched(self, options: Iterable[Action]) -> Iterator[Action]:
+        """`options`, for as long as there is time. Raises _LateError."""
+        for option in options:
+            if _now() > self._deadline:
+                raise _LateError
+            yield option
+
+
 class _Options:
     """What a search tries in a state: what the program's `actions` offers, or the same everywhere (`fixed`, else None)."""
 
@@ -79,7 +111,7 @@ def _breadth_first(engine: Engine, start: Any, wanted: Callable[[Any], Any], opt
     (three flat lists: measured a tenth faster than one tuple a state).
     """
     step, over, key, fixed = engine.step, engine.is_over, engine.key, options.fixed
-    limit, depth, deadline = bounds
+    limit, depth, clock = bounds.nodes, bounds.depth, _Clock(bounds.deadline)
     seen = {start if key is None else key(start)}
     add, size, nodes = seen.add, 1, 0
     states, origins, actions = [start], [0], [Action(0)]
@@ -90,10 +122,11 @@ def _breadth_first(engine: Engine, start: Any, wanted: Callable[[Any], Any], opt
                 if nodes == limit:
                     return Way(None, "bfs", "nodes", nodes)
                 nodes += 1
-                if not nodes & 63 and _now() > deadline:
+                if not nodes & clock.often and clock.late():
                     return Way(None, "bfs", "seconds", nodes)
                 state = states[at]
-                for tried in fixed or options(state):
+                tries = fixed or options(state)
+                for tried in clock.watched(tries) if clock.slow else tries:
                     new = step(state, tried)
                     if new is state:
                         continue
@@ -116,6 +149,8 @@ def _breadth_first(engine: Engine, start: Any, wanted: Callable[[Any], Any], opt
                 return Way(None, "bfs", None, nodes)
     except MemoryError:
         return Way(None, "bfs", "memory", nodes)
+    except _LateError:
+        return Way(None, "bfs", "seconds", nodes)
     return Way(None, "bfs", "depth", nodes)
 
 
@@ -137,7 +172,7 @@ def _a_star(engine: Engine, start: Any, wanted: Callable[[Any], Any], options: _
     best = {start if key is None else key(start): 0}
     states, origins, actions = [start], [0], [Action(0)]
     heap: list[tuple[float, int, int]] = [(0.0, 0, 0)]  # estimate of the whole way, minus the actions so far, index
-    cut, nodes = None, 0
+    cut, nodes, clock = None, 0, _Clock(bounds.deadline)
     try:
         while heap:
             _, deep, at = heapq.heappop(heap)
@@ -154,9 +189,10 @@ def _a_star(engine: Engine, start: Any, wanted: Callable[[Any], Any], options: _
             if nodes == bounds.nodes:
                 return Way(None, "astar", "nodes", nodes)
             nodes += 1
-            if not nodes & 63 and _now() > bounds.deadline:
+            if not nodes & clock.often and clock.late():
                 return Way(None, "astar", "seconds", nodes)
-            for tried in options(state):
+            tries = options(state)
+            for tried in clock.watched(tries) if clock.slow else tries:
                 new = step(state, tried)
                 name = new if key is None else key(new)
                 if depth + 1 < best.get(name, depth + 2):
@@ -167,6 +203,8 @@ def _a_star(engine: Engine, start: Any, wanted: Callable[[Any], Any], options: _
                     actions.append(tried)
     except MemoryError:
         return Way(None, "astar", "memory", nodes)
+    except _LateError:
+        return Way(None, "astar", "seconds", nodes)
     return Way(None, "astar", cut, nodes)
 
 

@@ -91,6 +91,8 @@ class Server:
             hash(state)
             self._show(state, 0)
             step, show, chunk = self._engine.step, self._show, ring.chunk
+            if request["twice"]:
+                step = _twice(step)
             full, late = chunk, _now() + RING_SECONDS
             for at, action in enumerate(_actions(request["actions"]), 1):
                 if at == full or _now() > late:
@@ -158,6 +160,14 @@ class Server:
             return None
         self._sources[SUBGOAL] = request["goal"]
         return predicate(request["goal"], self._engine)
+
+
+def _twice(step: Callable[[Any, Action], Any]) -> Callable[[Any, Action], Any]:
+    def again(state: Any, action: Action) -> Any:
+        step(state, action)
+        return step(state, action)
+
+    return again
 
 
 def _actions(rows: Sequence[Sequence[int | None]]) -> list[Action]:

@@ -41,6 +41,7 @@ def main(control: int, memory: int) -> NoReturn:
     sys.path_importer_cache.clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "lawbook"]:
         del sys.modules[name]  # our own functions keep each other alive
+    stirred = _stirred(int(os.environ.get("PYTHONHASHSEED", "0")))
     os.environ.clear()
     for name in _PRELOADED:
         with contextlib.suppress(ImportError):  # an interpreter can be built without zlib
@@ -72,7 +73,18 @@ def main(control: int, memory: int) -> NoReturn:
     finally:
         for pid in children:
             _end(pid, 0.0)
+        del stirred
     os._exit(0)
+
+
+def _stirred(seed: int) -> list[bytes]:
+    """Something to keep, so that objects lie elsewhere than in an interpreter with another seed.
+
+    Where memory begins is random by whole pages, so what is left of an address, and with it the order of a set of plain objects,
+    would be the same in both. Up to 512 bytes Python fills pools of one size each (an odd number of each shifts every power of
+    two); above, the C library fills the gaps it has.
+    """
+    return [bytes(size) for size in range(0, 4096 if seed else 0, 16) for _ in range(1 + (size + 32 * seed) // 16 % 3 * 2)]
 
 
 def _offer_perception() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from lawbook.answers import Counterexample, Fault, Judgement, Outcome, Probe, Region, Subgoal, Verdict
+from lawbook.answers import Counterexample, Fault, Judgement, NoPlan, Outcome, Plan, Probe, Region, Subgoal, Verdict
 from lawbook.hypothesis import Decision, Proposal
 from lawbook.memory.ledger import Ledger
 from lawbook.record import Action, Status
@@ -49,6 +49,10 @@ def proposal_of(ledger: Ledger, body: Mapping[str, Any]) -> Proposal:
     )
 
 
+def pack_judgement(judgement: Judgement) -> Body:
+    return {"faithful": judgement.faithful, "rules": dict(judgement.rules), "reason": judgement.reason}
+
+
 def pack_verdict(verdict: Verdict) -> Body:
     body = asdict(verdict)
     example = verdict.counterexample
@@ -81,6 +85,20 @@ def _counterexample(body: Mapping[str, Any]) -> Counterexample:
             "regions": regions,
         }
     )
+
+
+def pack_plan(ledger: Ledger, member: int, found: Plan | NoPlan, subgoal: Subgoal | None) -> Body:
+    body: Body = {
+        "member": member,
+        "subgoal": ledger.put_text(subgoal.source) if subgoal else None,
+        "question": subgoal.question if subgoal else "",
+        "nodes": found.nodes,
+        "seconds": found.seconds,
+        "cut": found.cut,
+    }
+    if isinstance(found, Plan):
+        return body | {"actions": [pack_action(a) for a in found.actions], "certified": found.certified, "method": found.method}
+    return body | {"actions": None, "reason": found.reason, "exhausted": found.exhausted}
 
 
 def pack_exploration(ledger: Ledger, answer: Subgoal | Probe) -> Body:

@@ -104,7 +104,7 @@ class Ledger:
             raise
 
     @classmethod
-    def open(cls, path: Path, *, readonly: bool = False) -> Ledger:
+    def open(cls, path: Path, *, readonly: bool = False) -> Self:
         """The ledger at `path`. Raises UsageError when missing, no ledger, from a newer version, or being written."""
         path = Path(path)
         if not path.is_file():

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from lawbook.memory.ledger import Ledger
 from lawbook.record import Frame
 from lawbook.state import State
-from lawbook.view.story import Planned, Stepped, Told, story
+from lawbook.view.story import story
+from lawbook.view.told import Planned, Stepped, Told
 
 
 @dataclass

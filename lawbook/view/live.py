@@ -20,7 +20,8 @@ from lawbook.record import Status
 from lawbook.state import Sort, State
 from lawbook.view.rules import Change, changes
 from lawbook.view.scene import COLOURS, Scene
-from lawbook.view.story import Ended, Missed, Planned, Proposed, Stepped, Teller, Told
+from lawbook.view.story import Teller
+from lawbook.view.told import Ended, Missed, Planned, Proposed, Stepped, Told
 from lawbook.view.way import way
 from lawbook.view.words import count, one_line
 

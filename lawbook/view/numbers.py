@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from lawbook.errors import UsageError
-from lawbook.memory.ledger import Kind, Ledger
+from lawbook.memory.ledger import Event, Kind, Ledger
 from lawbook.record import RESET, Status
 from lawbook.state import Sort, State
 from lawbook.view.rules import entries
-from lawbook.view.story import Called, Ended, Missed, Opened, Proposed, Stepped, Told, story
+from lawbook.view.story import story
+from lawbook.view.told import Called, Ended, Missed, Opened, Proposed, Stepped, Told
 
 
 @dataclass(frozen=True)
@@ -163,9 +165,7 @@ class Counting:
                 self._calls[told.op] += 1
                 self._failed += not told.answered
                 self._thinking += told.seconds
-                for name, cost in told.receipt.items():
-                    if isinstance(cost, int | float) and not isinstance(cost, bool):
-                        self._costs[name] += cost  # type: ignore[assignment]
+                _add_costs(self._costs, told.receipt)
             case Ended():
                 self._ended = told
 
@@ -246,28 +246,135 @@ def numbers(ledger: Ledger) -> RunNumbers:
 
 @dataclass(frozen=True)
 class Brief:
-    """What a list of runs tells of one: read off a few events, without folding the rest."""
+    """What a list of runs tells of one: read off a few events, without folding the rest.
+
+    per_level: actions sent in every level that was entered; baselines: what they take, None where nobody says. costs: sums of
+    everything numeric in the mind's receipts. began, last: seconds since 1970.
+    """
 
     world: str
     mind: str
     protocol: str
+    population: int
     seed: int
+    budget: int
     outcome: str | None
     levels_completed: int
     levels: int | None
     actions: int
+    per_level: tuple[int, ...]
+    baseline: str
+    baselines: tuple[int | None, ...] | None
+    costs: dict[str, float]
+    began: float
+    last: float
+    palette: str
+    frame: str | None
+
+    @property
+    def solved(self) -> tuple[int, int] | None:
+        """(actions, baseline) of all completed levels together; None without any, or where a baseline is unknown."""
+        known = (self.baselines or ())[: self.levels_completed]
+        if not self.levels_completed or len(known) < self.levels_completed or None in known:
+            return None
+        return sum(self.per_level[: self.levels_completed]), sum(b for b in known if b is not None)
+
+    @property
+    def efficiency(self) -> float | None:
+        """RHAE of Eq. 36, from 0 to 100, against whatever the world's baseline is: with a human one it is the official score."""
+        return efficiency(self.per_level[: self.levels_completed], self.baselines or (), self.levels)
+
+
+def efficiency(solved: Sequence[int], baselines: Sequence[int | None], levels: int | None) -> float | None:
+    """100 min(sum of l over completed levels, sum of l min(1.15, (h_l / a_l)^2)) / sum of all l (Eq. 36); None where a baseline is
+    unknown. solved: actions a_l of the completed levels, the first ones; baselines: h_l of all levels, in order."""
+    known = [b for b in baselines[:levels] if b is not None]
+    if not known or levels is None or len(known) < levels:
+        return None
+    weights = range(1, levels + 1)
+    won = sum(w * min(1.15, (h / max(a, 1)) ** 2) for w, h, a in zip(weights, known, solved, strict=False))
+    return 100 * min(sum(weights[: len(solved)]), won) / sum(weights)
+
+
+class Skim:
+    """A Brief that grows. Feed it every event of the kinds it reads, in order."""
+
+    KINDS = (Kind.OPEN, Kind.OBSERVE, Kind.CALL, Kind.CLOSE)
+
+    def __init__(self) -> None:
+        self._opening: Event | None = None
+        self._per_level: Counter[int] = Counter()
+        self._level = self._furthest = 0
+        self._costs: Counter[str] = Counter()
+        self._outcome: str | None = None
+        self._last = 0.0
+        self._frame: str | None = None
+
+    def add(self, event: Event) -> None:
+        body, self._last = event.body, event.time
+        match event.kind:
+            case Kind.OPEN:
+                self._opening = event
+            case Kind.OBSERVE:
+                self._per_level[self._level] += body["action"] is not None
+                self._level, self._frame = body["level"], body["frames"][-1]
+                self._furthest = max(self._furthest, self._level)
+            case Kind.CALL:
+                _add_costs(self._costs, body["receipt"])
+            case Kind.CLOSE:
+                self._outcome = body["outcome"]
+
+    @property
+    def brief(self) -> Brief:
+        """Raises UsageError when the ledger has no opening."""
+        if self._opening is None:
+            raise UsageError("It was ended before it began.")
+        run, spec = self._opening.body["run"], self._opening.body["spec"]
+        baselines = spec["baselines"]
+        return Brief(
+            world=run["world"],
+            mind=run["mind"],
+            protocol=run["protocol"],
+            population=run["population"],
+            seed=run["seed"],
+            budget=run["budget"],
+            outcome=self._outcome,
+            levels_completed=self._furthest,
+            levels=spec["levels"],
+            actions=sum(self._per_level.values()),
+            per_level=tuple(self._per_level[level] for level in range(max(self._per_level, default=-1) + 1)),
+            baseline=spec["baseline"],
+            baselines=None if baselines is None else tuple(baselines),
+            costs={name: float(cost) for name, cost in self._costs.items()},
+            began=self._opening.time,
+            last=self._last,
+            palette=spec["palette"],
+            frame=self._frame,
+        )
 
 
 def brief(ledger: Ledger) -> Brief:
     """Raises UsageError when the ledger has no opening."""
-    opening = next(ledger.events(), None)
-    if opening is None or opening.kind is not Kind.OPEN:
-        raise UsageError("It was ended before it began.")
-    run, furthest, actions, outcome = opening.body["run"], 0, 0, None
-    for event in ledger.events([Kind.OBSERVE, Kind.CLOSE]):
-        if event.kind is Kind.CLOSE:
-            outcome = event.body["outcome"]
-        else:
-            furthest, actions = max(furthest, event.body["level"]), actions + (event.body["action"] is not None)
-    levels = opening.body["spec"]["levels"]
-    return Brief(run["world"], run["mind"], run["protocol"], run["seed"], outcome, furthest, levels, actions)
+    skim = Skim()
+    for event in ledger.events(Skim.KINDS):
+        skim.add(event)
+    return skim.brief
+
+
+def _add_costs(costs: Counter[str], receipt: Mapping[str, Any]) -> None:
+    """Everything numeric in the receipt of a call."""
+    for name, cost in receipt.items():
+        if isinstance(cost, int | float) and not isinstance(cost, bool):
+            costs[name] += cost  # type: ignore[assignment]
+
+
+def tokens(costs: Mapping[str, float]) -> float | None:
+    """Tokens in and out, as far as receipts tell; None when they tell nothing."""
+    total = next((costs[name] for name in ("total_tokens", "tokens") if name in costs), None)
+    parts = [costs[name] for name in ("input_tokens", "output_tokens") if name in costs]
+    return total if total is not None else sum(parts) if parts else None
+
+
+def dollars(costs: Mapping[str, float]) -> float | None:
+    """Money, as far as receipts tell; None when they tell nothing."""
+    return next((costs[name] for name in ("dollars", "usd", "cost") if name in costs), None)

@@ -63,6 +63,16 @@ _LAKE = ["#dcedf6", "#23527c", "#ffca3a", "#c3dcea", "#e4572e"]
 _LAKE_FACES = {1: ("~~", "~~", "~~"), 2: ("★", "★", "★"), 4: ("•‿•", "^‿^", "×_×")}
 
 
+# MiniGrid's red, green, blue, purple, yellow and grey; its keys, doors and goal, and the agent by where it looks.
+_MINIGRID = ["#e53935", "#43a047", "#1e88e5", "#7027c3", "#fdd835", "#646464"]
+_MINIGRID_FACES = {
+    **{code: 3 * (("[ ]", "[-]", "[#]", "")[code % 4],) for code in range(72, 96)},
+    **dict.fromkeys(range(96, 120), ("key", "key", "key")),
+    172: ("★", "★", "★"),
+    **{216 + way: (face, face, face) for way, face in enumerate("▶▼◀▲")},
+}
+
+
 @lru_cache
 def palette(name: str) -> Palette:
     """The palette of that name; for one that nobody knows, colours that can be told apart."""
@@ -71,7 +81,19 @@ def palette(name: str) -> Palette:
             return Palette(_filled(_ARC))
         case "lake":
             return Palette(_filled(_LAKE), _LAKE_FACES)
+        case "minigrid":
+            return Palette(_filled([_minigrid(code) for code in range(240)]), _MINIGRID_FACES)
     return Palette(_filled(["#22262e"]))
+
+
+def _minigrid(code: int) -> str:
+    """24 (object - 1) + 4 colour + state: a thing in its own colour on a dark floor; doors darker the more they are shut."""
+    thing, colour, state = code // 24 + 1, code // 4 % 6, code % 4
+    if thing == 1:
+        return "#16181d"
+    if thing == 9:
+        return "#ff851b"
+    return css(mix(rgb(_MINIGRID[colour]), (0, 0, 0), 0.2 * state if thing == 4 else 0.0))
 
 
 def _filled(first: list[str]) -> tuple[RGB, ...]:

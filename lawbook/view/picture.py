@@ -18,7 +18,7 @@ from lawbook.view.numbers import Counting, RunNumbers
 from lawbook.view.palette import dark, palette
 from lawbook.view.rules import Change, changes, entries
 from lawbook.view.scene import wrapped
-from lawbook.view.story import Missed, Proposed, Told
+from lawbook.view.told import Missed, Proposed, Told
 from lawbook.view.way import Point, way
 from lawbook.view.words import clean, count, one_line
 

@@ -17,8 +17,8 @@ from lawbook.view.legs import Leg, chapters
 from lawbook.view.numbers import Counting, RunNumbers
 from lawbook.view.palette import css, palette
 from lawbook.view.rules import Change, diff, texts
-from lawbook.view.story import Missed, Opened, Proposed, Stepped, Told
 from lawbook.view.style import STYLE
+from lawbook.view.told import Missed, Opened, Proposed, Stepped, Told
 from lawbook.view.way import Point, way
 from lawbook.view.words import clean, count, moment, one_line, percent, seconds
 

@@ -10,13 +10,12 @@ from typing import NamedTuple
 from lawbook.hypothesis import RULEBOOK, Hypothesis
 
 # As hypothesis.trace finds them: an id at the start of a line, whatever bullets stand before it.
-_ENTRY = re.compile(r"^\s*(?:[-*#>]+\s*)*\**((?:R|Q)\d+)\b[\s.:)*-]*(.*)$")
+_ENTRY = re.compile(r"^[ \t>*#-]*((?:R|Q)\d+)\b[\s.:)*-]*(.*)$")
 _WORD = re.compile(r"\w+")
 _STRUCK = re.compile(r"[*_`]{1,2}(\S(?:.*?\S)?)[*_`]{1,2}")
 
-
-_MANY = 60
-"""Entries, and words of an entry, that are compared with each other at most."""
+_MANY, _LONG = 60, 4000
+"""Entries, and words of an entry, that are compared with each other at most; characters of an entry that are searched for signs."""
 
 
 class Change(NamedTuple):
@@ -41,7 +40,17 @@ def entries(rulebook: str) -> dict[str, str]:
             now = None
         elif now is not None:
             now.append(line)
-    return {name: _STRUCK.sub(r"\1", " ".join(" ".join(lines).split())) for name, lines in found.items()}
+    return {name: _bare(" ".join(" ".join(lines).split())) for name, lines in found.items()}
+
+
+def _bare(text: str) -> str:
+    return _STRUCK.sub(r"\1", text[:_LONG]) + text[_LONG:]
+
+
+def entry(line: str) -> str | None:
+    """The id of the rule or question that begins on this line; None when none does."""
+    match = _ENTRY.match(line)
+    return match[1] if match else None
 
 
 def changes(before: str, after: str) -> list[Change]:

@@ -15,7 +15,8 @@ from lawbook.memory.ledger import Ledger
 from lawbook.view.numbers import Brief, RunNumbers
 from lawbook.view.rules import diff, texts
 from lawbook.view.scene import COLOURS
-from lawbook.view.story import Proposed, story
+from lawbook.view.story import story
+from lawbook.view.told import Proposed
 from lawbook.view.words import clean, count, moment, one_line, percent, seconds
 
 if TYPE_CHECKING:

@@ -52,3 +52,9 @@ def seconds(number: float) -> str:
 def moment(when: float) -> str:
     """Local date and time of seconds since 1970."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(when))
+
+
+def shown(text: str, most: int) -> str:
+    """Cleaned, with its lines, and cut after `most` characters with a word about how many are missing."""
+    cleaned = clean(text)
+    return cleaned if len(cleaned) <= most else f"{cleaned[:most]}… ({len(cleaned) - most:,} characters more)"

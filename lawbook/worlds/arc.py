@@ -1,4 +1,7 @@
-"""ARC-AGI-3 games from a folder of one's own, offline, through the official `arc-agi` toolkit: `arc:<game>[/<version>]`.
+"""ARC-AGI-3 games through the official `arc-agi` toolkit: `arc:<game>[/<version>]`, from a folder of one's own or over REST.
+
+`mode=offline` (the default) plays what lies in the folder; `mode=normal` has the toolkit download what is missing there;
+`mode=online` and `mode=competition` play on the server, billed to the scorecard that `card` names.
 
 The folder is laid out as the toolkit lays it out (`<game>/<version>/metadata.json` with the game's source beside it); `--games` or
 LAWBOOK_GAMES names it. A game is known by where it lies, since its metadata may name another version. Neither its name nor its
@@ -11,22 +14,36 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lawbook.errors import UsageError
 from lawbook.plugins import nearest
+from lawbook.worlds.address import WorldAddress
 from lawbook.worlds.options import Options
 from lawbook.worlds.world import World
 
 GAMES = "LAWBOOK_GAMES"
 """The environment variable that names the folder of games."""
 
+MODES = ("offline", "normal", "online", "competition")
+REMOTE = ("online", "competition")
+"""Modes as the toolkit has them, and those that play on a server."""
+
+KEY, URL, MODE = "ARC_API_KEY", "ARC_BASE_URL", "OPERATION_MODE"
+"""Environment variables of the toolkit that hold here too."""
+TICKET, COOKIES = "LAWBOOK_ARC_TICKET", "LAWBOOK_ARC_COOKIES"
+"""And ours, from the run process to the world's own: the play to take up again, and the cookies its card was opened with."""
+
+_OVERRULING = (MODE, "ENVIRONMENTS_DIR", "RECORDINGS_DIR")
+_NETWORK = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
+
 
 class ArcSource:
     """The entry point `arc`."""
 
-    summary = f"ARC-AGI-3 games from the folder that --games or {GAMES} names, played offline."
+    summary = f"ARC-AGI-3 games from the folder that --games or {GAMES} names, or on a server (--mode)."
 
     def names(self) -> Iterator[tuple[str, str]]:
         for name, folder in (installed() if os.environ.get(GAMES) else {}).items():
@@ -36,18 +53,69 @@ class ArcSource:
     def make(self, name: str, options: Mapping[str, str]) -> World:
         given = Options(f"arc:{name}", options)
         seed = given.whole("seed", 0, low=0, high=2**31 - 1)
+        mode = given.word("mode", "offline", MODES)
+        card, timeout = given.word("card", ""), given.number("timeout", 30.0, low=0.1, high=50.0)
         given.done()
+        if mode in REMOTE:
+            return self._remote(name, mode, card, timeout)
+        if mode == "normal":
+            self._download(name)
         folder = find(name)
         metadata = _metadata(folder, name)
-        with _environment_kept():
+        with environment_kept():
             from lawbook.worlds import arclocal
         try:
             return arclocal.start(folder, metadata, _baselines(metadata), seed)
         except UsageError as error:
             raise UsageError(f"arc:{name}: {error}") from error
 
+    def _remote(self, name: str, mode: str, card: str, timeout: float) -> World:
+        with environment_kept():
+            from lawbook.worlds import arcremote
+
+            # What people took is known where the game lies in the folder too; a server need not say.
+            known = _baselines(_metadata(find(name), name)) if os.environ.get(GAMES) and _has(name) else None
+            return arcremote.start(name, mode, card, timeout, known)
+
+    def _download(self, name: str) -> None:
+        root = os.environ.get(GAMES, "")
+        if not root:
+            raise UsageError(f"arc:{name}: name the folder that games are downloaded to with --games, or in {GAMES}.")
+        with environment_kept():
+            from lawbook.worlds import arcremote
+
+            arcremote.download(name, Path(root).expanduser())
+        os.environ.pop(KEY, None)  # the game's own code runs in this process next
+
 
 SOURCE = ArcSource()
+
+
+def environment(address: WorldAddress, ticket: str = "") -> dict[str, str]:
+    """What the process of this world is given of our environment besides the usual: keys only where it goes to a server."""
+    if address.scheme != "arc" or address.options.get("mode", "offline") == "offline":
+        return {}
+    given = {name: os.environ[name] for name in (KEY, URL, COOKIES, *_NETWORK) if os.environ.get(name)}
+    return {**given, TICKET: ticket} if ticket else given
+
+
+def addressed(world: str, **options: str) -> str:
+    """The address of a world with options added (empty ones are left out). Raises UsageError where it is no `arc:` world, or has
+    other ones already."""
+    address, added = WorldAddress.parse(world), {key: value for key, value in options.items() if value}
+    if added and address.scheme != "arc":
+        raise UsageError(f"{world} is no game of ARC-AGI-3; --mode and --card are for arc: worlds.")
+    for key, value in added.items():
+        if address.options.get(key, value) != value:
+            raise UsageError(f"{world} says {key}={address.options[key]}, and --{key} says {value}; keep one.")
+    return str(replace(address, options={**address.options, **added}))
+
+
+def _has(name: str) -> bool:
+    try:
+        return bool(find(name))
+    except UsageError:
+        return False
 
 
 def installed() -> dict[str, Path]:
@@ -95,13 +163,15 @@ def _baselines(metadata: Mapping[str, Any]) -> tuple[int, ...] | None:
 
 
 @contextmanager
-def _environment_kept() -> Iterator[None]:
+def environment_kept() -> Iterator[None]:
     """The toolkit reads a `.env` of the working directory into our environment when it is imported; keep it as it was.
 
-    ONLY_RESET_LEVELS goes too: it would change what a reset does.
+    Meanwhile no variable overrules what it is told. ONLY_RESET_LEVELS goes for good: it would change what a reset does.
     """
     before = dict(os.environ)
     before.pop("ONLY_RESET_LEVELS", None)
+    for name in _OVERRULING:
+        os.environ.pop(name, None)
     try:
         yield
     finally:

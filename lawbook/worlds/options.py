@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lawbook.errors import UsageError
 from lawbook.plugins import nearest
@@ -56,6 +56,13 @@ class Options:
         if text.lower() not in ("true", "false"):
             raise UsageError(f"{self.world}: {key} is true or false, not {text!r}.")
         return text.lower() == "true"
+
+    def word(self, key: str, default: str, among: Sequence[str] = ()) -> str:
+        """Any text, or one of those in `among`."""
+        text = self._read(key)
+        if text is not None and among and text not in among:
+            raise UsageError(f"{self.world}: {key} is one of {', '.join(among)}, not {text!r}.{nearest(text, among)}")
+        return default if text is None else text
 
     def done(self) -> None:
         """Refuse whatever was given and never read."""

@@ -24,7 +24,7 @@ from lawbook import wire
 from lawbook.errors import RefusedError, UsageError, WorldError
 from lawbook.record import MAX_CELLS, RESET, Action, Observation, Status, freeze
 from lawbook.worlds.address import WorldAddress, check, make
-from lawbook.worlds.world import MAX_NUMBER, World, WorldSpec, refuses_action
+from lawbook.worlds.world import MAX_NUMBER, Rejoinable, World, WorldSpec, refuses_action
 
 SECONDS = 60.0
 """How long a world may take over one answer, its making included."""
@@ -73,7 +73,7 @@ class WorldProcess:
             raise UsageError(str(header["usage"])[:_CLIP])
         try:
             self.spec = _spec(header["spec"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             self._fail(f"describes itself wrongly ({error})", "start")
 
     @property
@@ -108,6 +108,16 @@ class WorldProcess:
             self._fail(f"went from level {before} to {observation.level} and called that {observation.status}", what)
         self.last = observation
         return observation
+
+    def rejoin(self, last: Observation) -> tuple[int, int] | None:
+        """Take up a play that outlived its process, where `last` was seen last. Returns what the world has billed, as
+        Rejoinable.rejoin does; None where it will not say, or is no world that could."""
+        header, _ = self._ask({"do": "rejoin", "level": last.level}, "rejoining")
+        self.last = last
+        try:
+            return None if header["billed"] is None else (int(header["billed"][0]), int(header["billed"][1]))
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            self._fail(f"broke its interface ({error})", "rejoining")
 
     def close(self) -> None:
         """End the process, whatever it is doing. Does nothing the second time."""
@@ -187,12 +197,12 @@ class WorldProcess:
                 raise ValueError(
                     f"a frame of {shape[0]} x {shape[1]} where {self.spec.shape[0]} x {self.spec.shape[1]} was promised"
                 )
-            if not set(available) <= set(self.spec.actions):
+            if not all(type(number) is int for number in available) or not set(available) <= set(self.spec.actions):
                 raise ValueError(f"available actions {list(available)} that are not all among {list(self.spec.actions)}")
-            if type(level) is not int or level < 0 or count < 1:
+            if type(level) is not int or type(count) is not int or level < 0 or count < 1:
                 raise ValueError(f"{count} frames at level {level}")
             frames = np.frombuffer(blobs[0], dtype=np.uint8).reshape(count, *shape)  # over bytes: private and read-only for good
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             self._fail(f"broke its interface ({error})", what)
         return Observation(tuple(frames), status, level, available)
 
@@ -279,6 +289,7 @@ def _spec(given: dict[str, Any]) -> WorldSpec:
         baseline=str(given["baseline"]),
         palette=str(given["palette"]),
         replayable=bool(given["replayable"]),
+        ticket=str(given["ticket"]),
     )
 
 
@@ -299,6 +310,8 @@ def main(descriptor: int) -> None:
                     case "make":
                         world = make(WorldAddress(message["scheme"], message["name"], message["options"]))
                         header: dict[str, Any] = {"spec": asdict(world.spec)}
+                    case "rejoin" if world:
+                        header = {"billed": world.rejoin(message["level"]) if isinstance(world, Rejoinable) else None}
                     case "reset" if world:
                         header, blobs = _pack(world.reset())
                     case "step" if world:

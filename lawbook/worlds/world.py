@@ -8,7 +8,6 @@ from typing import Protocol, runtime_checkable
 
 from lawbook.record import Action, Observation, Status
 
-
 MAX_NUMBER = 1 << 31
 """Above every id and coordinate there is (a number without end cannot even be told)."""
 
@@ -22,7 +21,8 @@ class WorldSpec:
     baselines: actions a level takes, per level, None where unknown; baseline: what those are ("human", "optimal").
     palette: name of the colour table for people ("arc", "lake", ...); colours mean nothing to a mind.
     replayable: after a crash the state can be rebuilt by sending the recorded actions again (local worlds). Otherwise an action
-    in doubt is counted as billed and the run stops.
+    in doubt is asked about (see Rejoinable); where that settles nothing, it is counted as billed and the run stops.
+    ticket: what a world that lives elsewhere needs to take up this play again after a crash; no secret, and for nobody else.
     """
 
     shape: tuple[int, int]
@@ -33,6 +33,7 @@ class WorldSpec:
     baseline: str = "optimal"
     palette: str = "arc"
     replayable: bool = True
+    ticket: str = ""
 
 
 class World(Protocol):
@@ -49,6 +50,16 @@ class World(Protocol):
     def step(self, action: Action) -> Observation: ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Rejoinable(Protocol):
+    """A world that lives elsewhere, whose play outlives our process: made from its ticket, it is taken up instead of opened."""
+
+    def rejoin(self, level: int) -> tuple[int, int] | None:
+        """Go on in `level`. Returns what the world has billed this play: (times the whole game was begun, actions in all of them);
+        None where it will not say."""
+        ...
 
 
 @runtime_checkable

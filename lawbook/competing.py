@@ -1,0 +1,130 @@
+"""The commands for ARC-AGI-3's score: `score`, `submit`, `card`, `campaign`, and on which card `play` plays."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lawbook.errors import UsageError
+
+# As in cli.py: what costs time is imported where it is needed.
+if TYPE_CHECKING:
+    from lawbook.runfolder import RunFolder
+
+RUNS = "a run's folder, its name below --out, `last` or `all`"
+SERVED = ("online", "competition")
+
+Add = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
+
+
+def add_commands(command: Add, out: Callable[[argparse.ArgumentParser], None]) -> None:
+    """Put the commands into the parser; out adds --out."""
+    scored = command("score", _score, "what runs are worth: levels, actions, RHAE, beside what is published")
+    scored.add_argument("runs", metavar="RUN", nargs="+", help=RUNS)
+    scored.add_argument("--format", choices=("text", "csv", "json", "markdown"), default="text", help="how (default: text)")
+    out(scored)
+    submitted = command("submit", _submit, "replay runs onto a scorecard, checking every frame, and close it")
+    submitted.add_argument("runs", metavar="RUN", nargs="+", help=RUNS)
+    submitted.add_argument("--mode", choices=SERVED, required=True, help="the kind of card")
+    submitted.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
+    _card_options(submitted)
+    out(submitted)
+    told = command("card", _card, "what a scorecard says so far, or at its end (--close)")
+    told.add_argument("card", metavar="CARD", help="its id")
+    told.add_argument("--mode", choices=SERVED, default="online", help="the kind of card (default: online)")
+    told.add_argument("--close", action="store_true", help="close it: nothing can be played on it any more")
+    told.add_argument("--json", action="store_true", help="as one JSON object")
+
+
+def add_mode(play: argparse.ArgumentParser) -> None:
+    """Where `play` plays arc: worlds, and on which card."""
+    play.add_argument("--mode", help="of arc: worlds: offline, normal, online, competition (default: OPERATION_MODE, or offline)")
+    _card_options(play)
+
+
+def _card_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--card", default="", metavar="ID", help="an open scorecard (default: one is opened, later closed)")
+    parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="of the scorecard; as often as needed")
+    parser.add_argument("--source-url", default="", metavar="URL", help="of the scorecard: where the code is")
+
+
+def on_card(given: argparse.Namespace, plays: Callable[[str], int]) -> int:
+    """Play the world in the mode that was asked for; on a server on one card, which is closed when the run on it has ended."""
+    from lawbook import cards
+    from lawbook.cli import open_ledger
+    from lawbook.runfolder import runs_in
+    from lawbook.view.numbers import brief
+    from lawbook.worlds import arc
+
+    world = given.world
+    mode = given.mode or (os.environ.get(arc.MODE, "").lower() if world.startswith("arc:") and "mode=" not in world else "")
+    world = arc.addressed(world, mode=mode, card=given.card)
+    found = re.search(r"[?&]mode=(online|competition)\b", world)
+    if not found or "card=" in world:
+        return plays(world)
+    card = cards.opened(found[1], given.tag, given.source_url)
+    print(f"card    {card}", file=sys.stderr)
+    code = plays(arc.addressed(world, card=card))
+    for folder in runs_in(given.out):
+        if card in folder.config().world:
+            with open_ledger(folder) as ledger:
+                if brief(ledger).outcome is not None:
+                    print("\n".join(cards.lines(cards.closed(card, found[1]))), file=sys.stderr)
+            break
+    return code
+
+
+def _score(given: argparse.Namespace) -> int:
+    from lawbook.cli import open_ledger
+    from lawbook.score.counts import counting
+    from lawbook.score.tables import rows_of, table
+
+    counted = []
+    for folder in _folders(given.runs, given.out):
+        with open_ledger(folder) as ledger:
+            counted.append((folder.path.name, counting(ledger)[1]))
+    sys.stdout.write(table(rows_of(counted), given.format))
+    return 0
+
+
+def _submit(given: argparse.Namespace) -> int:
+    from lawbook import cards
+    from lawbook.submit import submit
+
+    folders = _folders(given.runs, given.out)
+    say = (lambda _: None) if given.json else print
+    done = submit(folders, given.mode, card=given.card, tags=given.tag, source_url=given.source_url, say=say)
+    if given.json:
+        print(json.dumps(done.json()))
+        return 0 if done.whole else 1
+    for run in done.runs:
+        print(f"{run.run}: {run.sent} of {run.of} actions, {run.parted or 'every frame as recorded'}")
+    print("\n".join(cards.lines(done.card)) if done.card else done.failure or f"card {done.card_id} is left open")
+    if done.card and not done.agreed:
+        print("The server billed other actions than were counted here; --json shows both.")
+    return 0 if done.whole else 1
+
+
+def _card(given: argparse.Namespace) -> int:
+    from lawbook import cards
+
+    told = (cards.closed if given.close else cards.read)(given.card, given.mode)
+    print(json.dumps(told) if given.json else "\n".join(cards.lines(told)))
+    return 0
+
+
+def _folders(runs: Sequence[str], out: Path) -> list[RunFolder]:
+    """Each run that was meant, once; `all`: every one below `out`, the oldest first."""
+    from lawbook.cli import folder_of
+    from lawbook.runfolder import runs_in
+
+    found = [folder for run in runs for folder in (reversed([*runs_in(out)]) if run == "all" else [folder_of(run, out)])]
+    if not found:
+        raise UsageError(f"There are no runs in {out}; `lawbook play` makes one, and --out names another folder.")
+    return list({folder.path.resolve(): folder for folder in found}.values())

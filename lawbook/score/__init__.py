@@ -1,0 +1,1 @@
+"""What a run is worth: counts as the official scorecard has them, RHAE, and tables beside what is published."""

@@ -1,0 +1,60 @@
+"""`view`: bind, say where, serve until Ctrl-C."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from lawbook.errors import UsageError
+from lawbook.view.web.app import application
+from lawbook.view.web.shelf import Shelf
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0: whichever is free. Raises UsageError when it cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        raise UsageError(
+            f"{host}:{port} cannot be had ({error.strerror}); choose another (--host, --port)."
+        ) from error
+
+
+def address(sock: socket.socket, token: str | None, run: str | None = None) -> str:
+    """What to open in a browser."""
+    host, port = sock.getsockname()[:2]
+    shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{shown}:{port}/" + (f"?token={token}" if token else "") + (f"#run={run}" if run else "")
+
+
+def serve(out: Path, host: str, port: int, token: str | None, run: str | None, say: Callable[[str], None]) -> None:
+    """Serve the runs below `out` until interrupted. Bound wider than loopback it asks for a token; None: a new one."""
+    if not out.is_dir():
+        raise UsageError(f"There is no folder {out}; `lawbook play` makes one, and --out names another.")
+    if token is None and host not in LOOPBACK:
+        token = secrets.token_urlsafe(18)
+    shelf = Shelf(out)
+    with bound(host, port) as sock:
+        say(address(sock, token, run))
+        config = uvicorn.Config(
+            application(shelf, token),
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        try:
+            uvicorn.Server(config).run([sock])
+        except KeyboardInterrupt:
+            pass
+        finally:
+            shelf.close()

@@ -1,0 +1,198 @@
+"""RHAE and counts: the same numbers as the toolkit's own calculator and scorecard, and the tables made of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from logging import getLogger
+from pathlib import Path
+from random import Random
+
+import pytest
+from arc_agi import EnvironmentInfo, LocalEnvironmentWrapper
+from arc_agi.scorecard import EnvironmentScoreCalculator, EnvironmentScorecard, ScorecardManager
+from arc_games import BASELINES, lay_out
+from arcengine import GameAction
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lawbook.cli import main
+from lawbook.record import RESET, Action, Status
+from lawbook.score.counts import Counted, Counting, Play
+from lawbook.score.published import SYSTEMS, published
+from lawbook.score.rhae import Level, game_score, level_score, mean_score
+from lawbook.score.tables import Row, means, table
+from lawbook.worlds.arcgame import click, observed
+
+LEVELS = st.lists(st.builds(Level, st.integers(0, 400), st.integers(0, 400), st.booleans()), max_size=12)
+
+
+@given(LEVELS)
+def test_a_game_scores_what_the_toolkits_calculator_gives_it(levels: list[Level]) -> None:
+    official = EnvironmentScoreCalculator()
+    for number, level in enumerate(levels, 1):
+        official.add_level(number, level.completed, level.actions, level.baseline)
+    theirs = official.to_score()
+    assert [level_score(level) for level in levels] == theirs.level_scores
+    assert game_score(levels) == theirs.score  # to the last bit
+
+
+def test_what_the_definition_says() -> None:
+    assert level_score(Level(20, 10, True)) == 25.0
+    assert level_score(Level(5, 10, True)) == 115.0  # no more for fewer
+    assert level_score(Level(5, 10, False)) == 0.0
+    assert game_score([Level(5, 10, True), Level(9, 10, False)]) == pytest.approx(100 / 3)  # the share of completed weights caps
+    assert game_score([]) == 0.0 and mean_score([]) == 0.0
+    assert mean_score([100.0, 50.0]) == 75.0
+
+
+# -- counts ----------------------------------------------------------------------------------------------------------------------
+
+WALK, LOSE, WIN, MARK = Action(1), Action(2), Action(4), Action(6, 3, 30)
+LEVEL = [WALK] * 3
+SCRIPTS = {
+    "won": LEVEL * 3,
+    "resets": [WALK, RESET, *LEVEL, WALK, RESET, RESET, *LEVEL],
+    "a reset right after a level": [*LEVEL, RESET, *LEVEL, WALK],
+    "game over": [WALK, LOSE, RESET, *LEVEL, LOSE, RESET, RESET, WALK],
+    "won and played again": [*LEVEL * 3, RESET, *LEVEL, MARK],
+    "a reset at once": [RESET, RESET, WALK],
+    "nothing": [],
+    "won outright": [*LEVEL, WIN],
+}
+
+
+def on_both(folder: Path, actions: list[Action]) -> tuple[Counting, EnvironmentScorecard]:
+    """The same actions on the toolkit's wrapper with its scorecard, and counted by ours."""
+    info = EnvironmentInfo(game_id="zq77-0a1b2c3d", baseline_actions=BASELINES, local_dir=str(folder))
+    info.local_dir = str(folder)
+    manager = ScorecardManager(recordings_dir=str(folder / "rec"))
+    card = manager.new_scorecard(None, None, "", None)
+    env = LocalEnvironmentWrapper(info, getLogger("quiet"), scorecard_id=card, scorecard_manager=manager)
+    first = env.observation_space
+    assert first is not None
+    ours, level = Counting(first.win_levels), 0
+    ours.opened()
+    for action in actions:
+        answer = env.reset() if action == RESET else env.step(GameAction.from_id(action.id), data=click(action))
+        seen = observed(answer, action, level)
+        level = seen.level
+        ours.add(action, seen.status, seen.level)
+    theirs = manager.get_scorecard(card, "")
+    assert theirs is not None
+    return ours, EnvironmentScorecard.from_scorecard(theirs, [info])
+
+
+def same(ours: Counting, theirs: EnvironmentScorecard) -> None:
+    """To the action, level by level, play by play."""
+    (game,) = theirs.environments
+    assert len(ours.plays) == len(game.runs)
+    for play, run in zip(ours.plays, game.runs, strict=True):
+        assert (play.actions, play.resets, play.completed) == (run.actions, run.resets, run.levels_completed)
+        assert [actions for actions, _, _ in play.levels(BASELINES)] == run.level_actions
+        assert play.score(BASELINES) == run.score
+        assert play.won is (run.completed is True)
+        assert (run.state is not None and run.state.name) == ("WIN" if play.won else "GAME_OVER" if play.over else "NOT_FINISHED")
+    assert ours.billed == (len(game.runs), game.actions)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripted_games_are_counted_as_the_scorecard_counts_them(tmp_path: Path, name: str) -> None:
+    same(*on_both(lay_out(tmp_path), SCRIPTS[name]))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_games_are_counted_as_the_scorecard_counts_them(tmp_path: Path, seed: int) -> None:
+    draw, actions = Random(seed), list[Action]()
+    over, since = False, 0
+    for _ in range(draw.randrange(20, 80)):
+        action = RESET if over else draw.choices([WALK, LOSE, MARK, RESET], [12, 1, 1, 2])[0]
+        over = action == LOSE
+        actions.append(action)
+        since += action == WALK
+    ours, theirs = on_both(lay_out(tmp_path), until_won(actions))
+    same(ours, theirs)
+
+
+def until_won(actions: list[Action]) -> list[Action]:
+    """Without those that would follow a win, which only a reset may: three levels of three steps in the same play."""
+    kept, walked, level, fresh = list[Action](), 0, 0, True
+    for action in actions:
+        if level == 3 and action != RESET:
+            continue
+        kept.append(action)
+        if action == RESET:
+            level = 0 if fresh or level == 3 else level
+            walked, fresh = 0, True
+            continue
+        walked, fresh = walked + (action == WALK), False
+        if walked == 3:
+            level, walked, fresh = level + 1, 0, level < 2
+    return kept
+
+
+def test_an_action_in_doubt_is_counted_as_billed() -> None:
+    counts = Counting(3)
+    counts.opened()
+    counts.add(WALK, Status.RUNNING, 0)
+    counts.in_doubt()
+    assert counts.billed == (1, 2)
+
+
+# -- tables ----------------------------------------------------------------------------------------------------------------------
+
+
+def counted(world: str, bounds: list[tuple[int, int]], actions: int, baselines: tuple[int, ...] | None) -> Counted:
+    play = Play(actions=actions, completed=len(bounds), bounds=bounds)
+    return Counted(world, "induce", "memento3", 0, len(baselines or ()) or None, baselines, "human", (play,), "budget")
+
+
+def test_the_published_columns_stand_beside_ours() -> None:
+    rows = [
+        Row("a", counted("arc:ls20/0a1b", [(1, 10)], 30, (20, 40))),
+        Row("b", counted("arc:vc33", [(1, 5), (2, 15)], 15, (10, 10))),
+    ]
+    told = json.loads(table(rows, "json"))
+    assert [row["game"] for row in told["rows"]] == ["ls20", "vc33"]
+    assert told["rows"][0]["ratio"] == 0.5 and told["rows"][0]["per_level"][1] == {
+        "level": 2, "actions": 20, "baseline": 40, "completed": False,
+    }  # fmt: skip
+    assert told["rows"][0]["rhae"] == pytest.approx(100 / 3)
+    assert told["rows"][0]["published"]["memento3"] == {"actions": 473, "cleared": True, "rhae": 100.0}
+    assert told["mean"]["rhae"] == pytest.approx((100 / 3 + 100) / 2)
+    assert told["mean"]["published"]["continual"] == pytest.approx((3.6 + 8.9) / 2)
+    text = table(rows)
+    assert "1,130+ (37.4)" in text and "mean of 2" in text
+    assert table(rows, "markdown").splitlines()[1].startswith("| --- | ---:")
+    (one, two) = csv.DictReader(io.StringIO(table(rows, "csv")))
+    assert (one["game"], one["rhae"], one["nooa_actions"]) == ("ls20", str(told["rows"][0]["rhae"]), "1130+")
+    assert two["levels_completed"] == "2"
+
+
+def test_repeats_of_a_game_weigh_no_more_than_one_run_of_another() -> None:
+    good, bad = counted("arc:ls20", [(1, 1)], 1, (1,)), counted("arc:ls20", [], 9, (1,))
+    other = counted("arc:vc33", [(1, 1)], 1, (1,))
+    assert means([Row("", good), Row("", bad), Row("", other)])["rhae"] == 75.0
+    assert means([Row("", counted("demo:maze", [], 9, None))])["rhae"] is None
+
+
+def test_the_table_of_the_paper_is_whole() -> None:
+    games = published()
+    assert len(games) == 25 and sum(game.levels for game in games.values()) == 183
+    assert sum(game.human for game in games.values()) == 17_135
+    assert sum(game.systems["memento3"].actions for game in games.values()) == 7_518
+    assert all(set(game.systems) == set(SYSTEMS) for game in games.values())
+
+
+def test_score_prints_what_runs_are_worth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "runs"
+    assert main(["play", "demo:maze", "--mind", "random", "--budget", "12", "--out", str(out), "--json"]) == 1
+    played = json.loads(capsys.readouterr().out)
+    assert main(["score", "last", "--out", str(out), "--format", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert (row["game"], row["actions"], row["baseline"]) == ("demo:maze", 12, "optimal")
+    assert sum(level["actions"] for level in row["per_level"]) == played["actions"]
+    assert main(["score", "last", "--out", str(out)]) == 0
+    assert capsys.readouterr().out.startswith("game ")
+    assert main(["score", "nothing", "--out", str(out)]) == 2
