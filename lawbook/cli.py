@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from lawbook import __version__, competing
+from lawbook import __version__, competing, looking
 from lawbook.errors import LawbookError, UsageError
 
 # Imports that cost time stand where they are needed: `lawbook --version` is to answer at once.
@@ -105,8 +105,7 @@ def _parser() -> _Parser:
     book.add_argument("--member", type=int, default=0, metavar="N", help="of this member, from 0")
     program = on_run("program", _program, "print the program as it stands")
     program.add_argument("--member", type=int, default=0, metavar="N", help="of this member, from 0")
-    report = on_run("report", _report, "write the report of a run, one HTML file")
-    report.add_argument("-o", metavar="FILE", dest="file", type=Path, help="where to (default: report.html in the run)")
+    looking.add_commands(command, _out)
     competing.add_commands(command, _out)
     brought = command("import", _import, "make a run of a recording, to go on with (play --resume) for --budget more actions")
     brought.add_argument("file", metavar="FILE", type=Path, help="a recording of the ARC toolkit: .jsonl or .jsonl.gz")
@@ -320,17 +319,6 @@ def _text(given: argparse.Namespace, pick: Callable[[dict[str, str]], list[str]]
         )
     for text in pick(texts(hypothesis)):
         print(clean(text) if sys.stdout.isatty() else text, end="" if text.endswith("\n") else "\n")
-    return 0
-
-
-def _report(given: argparse.Namespace) -> int:
-    from lawbook.view import report
-
-    folder = folder_of(given.run, given.out)
-    target = given.file or folder.report
-    with open_ledger(folder) as ledger:
-        _write(target, report.render(ledger))
-    print(target)
     return 0
 
 

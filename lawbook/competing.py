@@ -1,4 +1,4 @@
-"""The commands for ARC-AGI-3's score: `score`, `submit`, `card`, `campaign`, and on which card `play` plays."""
+"""The commands about what runs are worth: `score`, `regress`, `submit`, `card`, `campaign`; and on which card `play` plays."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 RUNS = "a run's folder, its name below --out, `last` or `all`"
 SERVED = ("online", "competition")
+FORMS = ("text", "csv", "json", "markdown")
 
 Add = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
 
@@ -27,8 +28,13 @@ def add_commands(command: Add, out: Callable[[argparse.ArgumentParser], None]) -
     """Put the commands into the parser; out adds --out."""
     scored = command("score", _score, "what runs are worth: levels, actions, RHAE, beside what is published")
     scored.add_argument("runs", metavar="RUN", nargs="+", help=RUNS)
-    scored.add_argument("--format", choices=("text", "csv", "json", "markdown"), default="text", help="how (default: text)")
+    scored.add_argument("--format", choices=FORMS, default="text", help="how (default: text)")
     out(scored)
+    again = command("regress", _regress, "plan every completed level again, in the program as it stands; nothing is sent")
+    again.add_argument("run", metavar="RUN", help="a run's folder, its name below --out, or `last`")
+    again.add_argument("--member", type=int, default=0, metavar="N", help="of this member, from 0")
+    again.add_argument("--nodes", type=int, default=200_000, metavar="N", help="most states one search expands (default: 200000)")
+    out(again)
     submitted = command("submit", _submit, "replay runs onto a scorecard, checking every frame, and close it")
     submitted.add_argument("runs", metavar="RUN", nargs="+", help=RUNS)
     submitted.add_argument("--mode", choices=SERVED, required=True, help="the kind of card")
@@ -40,6 +46,11 @@ def add_commands(command: Add, out: Callable[[argparse.ArgumentParser], None]) -
     told.add_argument("--mode", choices=SERVED, default="online", help="the kind of card (default: online)")
     told.add_argument("--close", action="store_true", help="close it: nothing can be played on it any more")
     told.add_argument("--json", action="store_true", help="as one JSON object")
+    fought = command("campaign", _campaign, "play worlds x minds x protocols x seeds from a TOML file, or go on with it")
+    fought.add_argument("file", metavar="FILE", type=Path, help="what to play; docs/arc.md tells what stands in it")
+    fought.add_argument("-j", dest="jobs", type=int, default=1, metavar="N", help="runs at a time (default: 1)")
+    fought.add_argument("--format", choices=FORMS, default="text", help="of the summary (default: text)")
+    out(fought)
 
 
 def add_mode(play: argparse.ArgumentParser) -> None:
@@ -93,6 +104,33 @@ def _score(given: argparse.Namespace) -> int:
     return 0
 
 
+def _regress(given: argparse.Namespace) -> int:
+    from lawbook.answers import Fault, Limits
+    from lawbook.cli import folder_of, open_ledger
+    from lawbook.host.host import Host
+    from lawbook.launch import fold
+    from lawbook.regression import regress
+
+    folder = folder_of(given.run, given.out)
+    config = folder.config()
+    with open_ledger(folder) as ledger:
+        state, spec = fold(ledger), next(ledger.events()).body["spec"]
+        hypothesis = state.members[given.member].hypothesis if 0 <= given.member < len(state.members) else None
+        if hypothesis is None:
+            raise UsageError(f"Member {given.member} of this run has no program; `lawbook history` shows what was tried.")
+        with Host(weak=config.weak_sandbox, memory_mb=config.memory_mb) as host:
+            program = host.load(hypothesis.files)
+            if isinstance(program, Fault):
+                raise UsageError(f"The program does not load: {program.reason}")
+            found = regress(program, state.record, tuple(spec["clicks"]), Limits(nodes=given.nodes))
+    for one in found:
+        how = f"planned in {one.planned} actions" if one.planned is not None else f"no plan: {one.reason.rstrip('.')}"
+        print(f"level {one.level + 1}: {how}, completed in {one.recorded}")
+    if not found:
+        print("no level was completed")
+    return 0 if all(one.planned is not None for one in found) else 1
+
+
 def _submit(given: argparse.Namespace) -> int:
     from lawbook import cards
     from lawbook.submit import submit
@@ -117,6 +155,32 @@ def _card(given: argparse.Namespace) -> int:
     told = (cards.closed if given.close else cards.read)(given.card, given.mode)
     print(json.dumps(told) if given.json else "\n".join(cards.lines(told)))
     return 0
+
+
+def _campaign(given: argparse.Namespace) -> int:
+    from lawbook import cards
+    from lawbook.campaign import Campaign, Plan
+    from lawbook.playing import graceful
+    from lawbook.score.repeats import groups, summary
+
+    if given.jobs < 1:
+        raise UsageError("-j is a number from 1.")
+    campaign = Campaign(Plan.read(given.file), given.out / given.file.stem)
+    why = "interrupted"
+    try:
+        with graceful():
+            why = campaign.run(given.jobs, lambda line: print(line, file=sys.stderr))
+    except KeyboardInterrupt:
+        pass
+    found = groups(campaign.done())
+    for form, ending in zip(FORMS, ("txt", "csv", "json", "md"), strict=True):
+        (campaign.folder / f"summary.{ending}").write_text(summary(found, form), encoding="utf-8")
+    sys.stdout.write(summary(found, given.format))
+    if campaign.closed:
+        print("\n".join(cards.lines(campaign.closed)), file=sys.stderr)
+    if why:
+        print(f"lawbook: stopped: {why.rstrip('.')}; the same command goes on.", file=sys.stderr)
+    return 1 if why else 0
 
 
 def _folders(runs: Sequence[str], out: Path) -> list[RunFolder]:

@@ -78,7 +78,8 @@ class RunFolder:
     @classmethod
     def make(cls, out: Path, config: RunConfig) -> RunFolder:
         """A new folder in `out`, named by time and world, with its run.toml. Raises UsageError when it cannot be written."""
-        slug = re.sub(r"[^a-z0-9]+", "-", config.world.split("?")[0].lower()).strip("-")[:40]
+        named = "arc" if config.world.startswith("arc:") else config.world.split("?")[0]  # no path is to hold a game's name
+        slug = re.sub(r"[^a-z0-9]+", "-", named.lower()).strip("-")[:40]
         stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}"
         try:
             out.mkdir(parents=True, exist_ok=True)

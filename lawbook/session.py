@@ -22,6 +22,7 @@ from lawbook.memory.ledger import Kind
 from lawbook.minds.mind import Case, Mind, Why, judge_by_trace
 from lawbook.plan import find_plan, roll
 from lawbook.record import RESET, Action, Record
+from lawbook.regression import regress, report
 from lawbook.state import Ending, Member, Sort, State
 from lawbook.trial import examine
 from lawbook.verify import verify
@@ -56,6 +57,7 @@ class Session:
         self._hand = Hand(journal, world, self._forecast, budget=budget, compares=rules.compares)
         self._found: dict[tuple[int, str | None], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
         self._rolled: Sequence[Prediction] = ()
+        self._planned: dict[int, set[int]] = {}
 
     # -- what there is ------------------------------------------------------------------------------------------------------
 
@@ -131,7 +133,7 @@ class Session:
         """Tell a mind that its exploration cannot be used. Too often on one record, and the run is stuck."""
         self._require_open()
         self._member(member)
-        self.journal.verdict(member, "explore", Verdict(Outcome.REFUSED, reason))
+        self.journal.verdict(member, "explore", Verdict(Outcome.REFUSED, outside.words(reason, "The reason of a refusal")))
         self.journal.commit()
         if self.state.members[member].refusals >= gate.ROUNDS:
             self.finish(Ending.STUCK, f"No usable exploration in {gate.ROUNDS} answers; the last was refused: {reason}")
@@ -159,7 +161,19 @@ class Session:
         for saved in self.state.accepted[accepted:]:
             self._forecast.drop(member)
             self.git.save(saved.member, saved.hypothesis, saved.iteration, saved.message, time=saved.time)
+        if len(self.state.accepted) > accepted:
+            self._regress(member)
         return verdict
+
+    def _regress(self, member: int) -> None:
+        """A changed program is asked for a way through every completed level; one that has lost some is told so in a note."""
+        if not self.state.completed:
+            return
+        found = regress(self._program(member), self.record, self.world.spec.clicks)
+        told = report(self._planned.get(member, set()), found)
+        self._planned[member] = {one.level for one in found if one.planned is not None}
+        if told:
+            self.note(told)
 
     def _judge(self, member: int, tried: Hypothesis) -> Judgement:
         mind = self.mind

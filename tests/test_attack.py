@@ -108,6 +108,7 @@ def test_words_that_are_none_are_sentences(believer: Session) -> None:
         lambda: believer.note(endless),
         lambda: believer.reset(b"why", True),  # type: ignore[arg-type]
         lambda: believer.finish(Ending.FINISHED, 3),  # type: ignore[arg-type]
+        lambda: believer.refuse(0, None),  # type: ignore[arg-type]
         lambda: believer.finish("done", "enough"),  # type: ignore[arg-type]
         lambda: believer.plan(0, Subgoal(None, "?")),  # type: ignore[arg-type]
         lambda: believer.plan(0, Subgoal("def subgoal(s): return True", None)),  # type: ignore[arg-type]

@@ -11,16 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from lawbook.record import Frame
-from lawbook.view.palette import css, palette
+from lawbook.view.palette import RGB, css, palette
 from lawbook.view.way import Point
 
 
 def png(frame: Frame, name: str) -> bytes:
     """An indexed PNG of H x W pixels, one a cell, in the colours of palette `name`."""
-    height, width = frame.shape
-    colours = palette(name).colours[: int(frame.max()) + 1]
+    return indexed_png(frame, palette(name).colours[: int(frame.max()) + 1])
+
+
+def indexed_png(pixels: npt.NDArray[np.uint8], colours: Sequence[RGB]) -> bytes:
+    """A PNG of H x W pixels, each the number of a colour."""
+    height, width = pixels.shape
     rows = np.zeros((height, width + 1), dtype=np.uint8)  # each row begins with its filter, 0: none
-    rows[:, 1:] = frame
+    rows[:, 1:] = pixels
     return (
         b"\x89PNG\r\n\x1a\n"
         + _chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0))

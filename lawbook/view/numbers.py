@@ -10,6 +10,7 @@ from typing import Any
 from lawbook.errors import UsageError
 from lawbook.memory.ledger import Event, Kind, Ledger
 from lawbook.record import RESET, Status
+from lawbook.score.rhae import Level, game_score
 from lawbook.state import Sort, State
 from lawbook.view.rules import entries
 from lawbook.view.story import story
@@ -286,14 +287,12 @@ class Brief:
 
 
 def efficiency(solved: Sequence[int], baselines: Sequence[int | None], levels: int | None) -> float | None:
-    """100 min(sum of l over completed levels, sum of l min(1.15, (h_l / a_l)^2)) / sum of all l (Eq. 36); None where a baseline is
-    unknown. solved: actions a_l of the completed levels, the first ones; baselines: h_l of all levels, in order."""
+    """RHAE (Eq. 36), None where a baseline is unknown. solved: actions of the completed levels, the first ones; baselines: of all
+    levels, in order."""
     known = [b for b in baselines[:levels] if b is not None]
     if not known or levels is None or len(known) < levels:
         return None
-    weights = range(1, levels + 1)
-    won = sum(w * min(1.15, (h / max(a, 1)) ** 2) for w, h, a in zip(weights, known, solved, strict=False))
-    return 100 * min(sum(weights[: len(solved)]), won) / sum(weights)
+    return game_score([Level(solved[k] if k < len(solved) else 0, b, k < len(solved)) for k, b in enumerate(known)])
 
 
 class Skim:

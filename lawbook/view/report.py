@@ -1,223 +1,48 @@
-"""`report.html`: a run on one page, self-contained: numbers, levels, all that happened with boards and diffs, the final texts."""
+"""`report.html`: the viewer and one run in a single file that fetches nothing; below it the same as plain HTML, for no scripts."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable, Iterator
+from base64 import b64encode
+from hashlib import sha256
 
-import numpy as np
-import numpy.typing as npt
-
-from lawbook.hypothesis import Hypothesis
 from lawbook.memory.ledger import Ledger
-from lawbook.record import Frame, Status
-from lawbook.state import Sort, State
-from lawbook.view.image import data_uri, outline, polyline
-from lawbook.view.legs import Leg, chapters
-from lawbook.view.numbers import Counting, RunNumbers
-from lawbook.view.palette import css, palette
-from lawbook.view.rules import Change, diff, texts
+from lawbook.view import plain
+from lawbook.view.chronicle import Chronicle
 from lawbook.view.style import STYLE
-from lawbook.view.told import Missed, Opened, Proposed, Stepped, Told
-from lawbook.view.way import Point, way
-from lawbook.view.words import clean, count, moment, one_line, percent, seconds
+from lawbook.view.web import bundle
+from lawbook.view.web.pack import Packed, packed
+from lawbook.view.words import one_line
 
-Mask = npt.NDArray[np.bool_]
-BOARDS, DIFF_LINES, ENTRIES = 150, 600, 3000
-"""Most boards, most lines of one diff, and most entries of the time line that a page holds; what is cut is named."""
+MOST = 4_800_000
+"""Bytes that a report takes at most: frames that do not fit are left out, those of animations first, and it says so."""
 
 
 def render(ledger: Ledger) -> str:
     """The page, as text. Raises UsageError when the ledger has no opening."""
-    told, counting, state = [], Counting(), None
-    for one, state in chapters(ledger):  # noqa: B007
-        told.append(one)
-        counting.add(one.planned if isinstance(one, Leg) else one)
-    assert state is not None
-    numbers, opened = counting.numbers(state, ledger), counting.opened
-    assert opened is not None
-    page = _Page(ledger, opened.spec["palette"])
-    parts = [
-        *_header(numbers),
-        *_levels(numbers),
-        "<h2>What happened</h2>",
-        *page.time_line(told),
-        *_final(state),
-        *_footer(numbers, opened),
-    ]
+    body = plain.body(ledger)
+    script, style = bundle.script(), bundle.style()
+    chronicle = Chronicle(ledger.path)
+    try:
+        run = packed(chronicle, ledger.path.parent.name, MOST - len(body.encode()) - len(script) - len(style) - len(STYLE))
+        title = f"{one_line(chronicle.opened.run['world'])}: {run.state}"
+    finally:
+        chronicle.close()
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{esc(one_line(numbers.world))}: {esc(numbers.outcome or 'not ended')}</title><style>{STYLE}</style></head>\n"
-        f"<body><main>{''.join(parts)}</main></body></html>\n"
+        f"<title>{plain.esc(title)}</title><style>{style}</style><noscript><style>{STYLE}#top,#page{{display:none}}</style></noscript></head>\n"
+        '<body><header id="top"></header><main id="page" tabindex="-1"></main><p id="said" role="status" class="unseen"></p>\n'
+        f"<noscript>{body}</noscript>\n{_blobs(run)}\n<script>{script}</script></body></html>\n"
     )
 
 
-def esc(text: object) -> str:
-    """Anything as text in HTML: nothing in it is obeyed."""
-    return html.escape(clean(str(text)))
-
-
-def _header(n: RunNumbers) -> Iterator[str]:
-    good = n.outcome == "won"
-    yield f'<header><p class="brand">lawbook</p><h1>{esc(n.world)}</h1>'
-    population = f", {n.population} members" if n.population > 1 else ""
-    yield f"<p>{esc(n.mind)} under {esc(n.protocol)}{population}, seed {n.seed}, budget {count(n.budget, 'action')}</p>"
-    yield f'<p class="outcome {"good" if good else "bad"}"><b>{esc(n.outcome or "not ended")}</b> {esc(one_line(n.sentence))}</p>'
-    of = f" of {n.levels}" if n.levels else ""
-    shortest = f"{n.baseline} {n.shortest:,}" if n.shortest else ""
-    tiles = [
-        ("levels", f"{n.levels_completed}{of}", ""),
-        ("actions", f"{n.actions:,}", shortest),
-        ("exact predictions", percent(n.exact, n.compared), f"{n.exact:,} of {n.compared:,}" if n.compared else ""),
-        ("versions", f"{n.versions:,}", f"{n.refusals:,} refused"),
-        ("wrong predictions", f"{n.mismatches:,}", ""),
-        ("mind calls", f"{n.mind_calls:,}", seconds(n.thinking_seconds)),
-        ("time", seconds(n.seconds), f"{seconds(n.verifying_seconds)} verifying"),
-    ]
-    cells = "".join(f"<div><dt>{name}</dt><dd>{esc(value)}</dd><small>{esc(about)}</small></div>" for name, value, about in tiles)
-    yield f'<dl class="tiles">{cells}</dl></header>'
-
-
-def _levels(n: RunNumbers) -> Iterator[str]:
-    most = max([1, *(one.actions for one in n.per_level), *(one.baseline or 0 for one in n.per_level)])
-    yield f"<h2>Levels</h2><table><tr><th>level</th><th>actions</th><th>{esc(n.baseline)}</th><th></th><th></th></tr>"
-    for one in n.per_level:
-        mark = "" if one.baseline is None else f'<i style="left:{100 * one.baseline / most:.2f}%"></i>'
-        bar = f'<div class="bar"><b style="width:{100 * one.actions / most:.2f}%"></b>{mark}</div>'
-        extra = [count(one.resets, "reset")] * (one.resets > 0) + [count(one.deaths, "death")] * (one.deaths > 0)
-        done = "completed" if one.completed else "not completed"
-        baseline = "-" if one.baseline is None else f"{one.baseline:,}"
-        yield f"<tr><td>{one.level + 1}</td><td>{one.actions:,}</td><td>{baseline}</td><td>{bar}</td>"
-        yield f"<td>{', '.join([done, *extra])}</td></tr>"
-    sorts = ", ".join(f"{number:,} {name} ({percent(number, n.actions)})" for name, number in n.sorts.items())
-    yield f"</table><p class='dim'>Of {count(n.actions, 'action')}: {sorts}. The mark in a bar is the {esc(n.baseline)} count.</p>"
-
-
-def _final(state: State) -> Iterator[str]:
-    for member in state.members:
-        if member.hypothesis is None:
-            continue
-        whose = f" of member {member.index}" if len(state.members) > 1 else ""
-        stands = "as it stands" if member.admissible else "accepted last, and falsified since"
-        yield f"<h2>Rulebook{whose}, {stands}</h2><pre class='book'>{esc(member.hypothesis.rulebook)}</pre><h2>Program{whose}</h2>"
-        for name, text in list(texts(member.hypothesis).items())[1:]:
-            yield f"<details><summary>{esc(name)} <small>{count(len(text.splitlines()), 'line')}</small></summary>"
-            yield f"<pre>{esc(text)}</pre></details>"
-
-
-def _footer(n: RunNumbers, opened: Opened) -> Iterator[str]:
-    versions = ", ".join(f"{name} {number}" for name, number in opened.versions.items())
-    yield f"<footer><p>Began {moment(n.began)}. Sandbox: {esc(n.sandbox or 'unknown')}. {esc(versions)}.</p>"
-    yield f"<p>Ledger of {count(n.events, 'event')}, head <code>{esc(n.head)}</code>. "
-    yield "The chain shows edits of anything before it; kept elsewhere, it also shows a ledger cut or written anew.</p></footer>"
-
-
-class _Page:
-    """The time line, and what it may still show."""
-
-    def __init__(self, ledger: Ledger, name: str) -> None:
-        self._ledger, self._palette, self._boards = ledger, name, BOARDS
-
-    def time_line(self, told: list[Told | Leg]) -> Iterator[str]:
-        yield "<ol>"
-        number = 0
-        for one in told:
-            content = self._leg(one) if isinstance(one, Leg) else self._entry(one)
-            if not content:
-                continue
-            number += 1
-            if number > ENTRIES:
-                continue
-            base = one.planned if isinstance(one, Leg) else one
-            yield f'<li class="{base.mood}"><span class="at">{base.at:,}</span><div>{content}</div></li>'
-        yield "</ol>"
-        if number > ENTRIES:
-            yield f"<p class='dim'>{number - ENTRIES:,} entries more are left out; the ledger has them all.</p>"
-
-    def _entry(self, told: Told) -> str:
-        match told:
-            case Proposed():
-                return self._proposed(told)
-            case Missed():
-                return self._missed(told)
-            case Opened():
-                return ""
-            case Stepped(status=Status.RUNNING) if told.sort is Sort.PLAN:
-                return ""
-        return f"<p>{esc(told.line)}</p>" if told.line else ""
-
-    def _proposed(self, told: Proposed) -> str:
-        if told.accepted and told.version is None:
-            return ""
-        head = f"version {told.version} accepted" if told.accepted else f"proposal {told.number} refused"
-        parts = [
-            f"<p><b>{head}</b> <span class='dim'>member {told.member}, {told.decision}, asked because of {esc(told.why)}; "
-            f"{count(told.verdict.replayed, 'step')} replayed in {seconds(told.verdict.seconds)}</span></p>"
-        ]
-        if told.diagnosis.strip():
-            parts.append(f"<p>{esc(told.diagnosis)}</p>")
-        if not told.accepted:
-            parts.append(f"<p class='why'>{esc(told.verdict.reason)}</p>")
-        else:
-            parts.append(_changes(told.changes))
-        parts.append(_diff(told.before, told.after))
-        return "".join(parts)
-
-    def _missed(self, told: Missed) -> str:
-        parts = [f"<p><b>{esc(told.line)}</b></p>"]
-        if told.question:
-            parts.append(f"<p class='dim'>asked: {esc(told.question)}</p>")
-        if told.predicted and told.observed and self._boards >= 2:
-            predicted, observed = self._ledger.frame(told.predicted), self._ledger.frame(told.observed)
-            wrong = predicted != observed if predicted.shape == observed.shape else None
-            pair = self._board(predicted, "predicted", wrong) + self._board(observed, "observed", wrong)
-            parts.append(f'<div class="boards">{pair}</div>')
-        parts.append(f"<details><summary>what the mind was told</summary><p class='why'>{esc(told.verdict.reason)}</p></details>")
-        return "".join(parts)
-
-    def _leg(self, leg: Leg) -> str:
-        plan = leg.planned.plan
-        sent = "" if len(leg.steps) == len(plan["actions"]) else f", stopped after {count(len(leg.steps), 'action')}"
-        how = f"{plan['method']}, {count(plan['nodes'], 'state')} in {seconds(plan['seconds'])}"
-        text = f"<p><b>{esc(leg.planned.line)}</b> <span class='dim'>{esc(how)}{sent}</span></p>"
-        frames = leg.frames(self._ledger) if len(leg.steps) > 1 and self._boards else []
-        return text + (f'<div class="boards">{self._board(frames[0], "the way", None, way(frames))}</div>' if frames else "")
-
-    def _board(self, frame: Frame, caption: str, wrong: Mask | None = None, points: Iterable[Point] = ()) -> str:
-        self._boards -= 1
-        height, width = frame.shape
-        across = 256 if width >= 24 else 160
-        marks = f'<path class="wrong" d="{outline(wrong)}"/>' if wrong is not None and wrong.any() else ""
-        line = polyline(list(points))
-        colour = css(palette(self._palette).colours[int(frame.flat[0])])
-        route = f'<polyline class="under" points="{line}"/><polyline class="way" points="{line}"/>' if line else ""
-        return (
-            f'<figure><div class="board" style="width:{across}px;height:{round(across * height / width)}px;background:{colour}">'
-            f'<img alt="" src="{data_uri(frame, self._palette)}"><svg viewBox="0 0 {width} {height}" preserveAspectRatio="none">'
-            f"{marks}{route}</svg></div><figcaption>{esc(caption)}</figcaption></figure>"
-        )
-
-
-def _changes(found: list[Change]) -> str:
-    names = {"+": "new", "-": "gone", "~": "said"}
-    rows = [
-        f'<li class="{names[one.mark]}"><b>{one.mark} {esc(one.name)}</b> {esc(one.text)}</li>' for one in found if one.mark != " "
-    ]
-    return f'<ul class="rules">{"".join(rows)}</ul>' if rows else ""
-
-
-def _diff(before: Hypothesis | None, after: Hypothesis) -> str:
-    lines = diff(before, after)
-    if not lines:
-        return ""
-    classes = {"+": "new", "-": "gone", "@": "at"}
-    shown = "".join(
-        f'<span class="{"file" if line[:3] in ("+++", "---") else classes.get(line[:1], "")}">{esc(line)}\n</span>'
-        for line in lines[:DIFF_LINES]
+def _blobs(run: Packed) -> str:
+    """The data, in elements that no browser runs."""
+    blobs = [("run", run.told), ("texts", run.texts), *((f"frames{k}", frames) for k, frames in enumerate(run.frames))]
+    return "\n".join(
+        f'<script type="text/plain" id="{name}" data-run="{plain.esc(run.name)}">{b64encode(blob).decode()}</script>'
+        for name, blob in blobs
     )
-    cut = (
-        f"<p class='dim'>{len(lines) - DIFF_LINES:,} lines more; `lawbook history` has them.</p>" if len(lines) > DIFF_LINES else ""
-    )
-    return f"<details><summary>diff, {count(len(lines), 'line')}</summary><pre>{shown}</pre>{cut}</details>"

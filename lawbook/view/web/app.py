@@ -20,10 +20,11 @@ from starlette.staticfiles import StaticFiles
 from lawbook.errors import LawbookError, UsageError
 from lawbook.memory.ledger import Ledger
 from lawbook.view import compare
+from lawbook.view.alive import alive
 from lawbook.view.chronicle import Chronicle
 from lawbook.view.web import books, members, overview, series, steps
 from lawbook.view.web.guard import Guard
-from lawbook.view.web.shelf import Shelf, alive
+from lawbook.view.web.shelf import Shelf
 from lawbook.view.words import one_line
 
 STATIC = Path(__file__).parent / "static"
@@ -63,7 +64,9 @@ def application(shelf: Shelf, token: str | None = None) -> Starlette:
     def compared(request: Request) -> Response:
         names = request.query_params.getlist("run")
         page = compare.render([(name, shelf.folder(name).ledger) for name in names])
-        return Response(page, media_type="text/html", headers={"content-security-policy": compare.policy(page)})
+        return Response(
+            page, media_type="text/html", headers={"content-security-policy": compare.POLICY + "; frame-ancestors 'none'"}
+        )
 
     async def table_grows(request: Request) -> Response:
         return _stream(request, lambda: {"stamp": hash(shelf.stamp())}, TABLE_SECONDS)
@@ -88,9 +91,7 @@ def application(shelf: Shelf, token: str | None = None) -> Starlette:
         Route(f"{run}/frames", of_run(lambda r, c: steps.frames(c, r.query_params.get("ids", "").split(",")))),
         Route(f"{run}/plans/{{number}}", of_run(lambda r, c: steps.plan(c, _number(r.path_params["number"])))),
         Route(f"{run}/proposals", of_run(lambda _, c: books.proposals(c))),
-        Route(
-            f"{run}/proposals/{{number}}", of_run(lambda r, c: books.proposal(c, _number(r.path_params["number"])))
-        ),
+        Route(f"{run}/proposals/{{number}}", of_run(lambda r, c: books.proposal(c, _number(r.path_params["number"])))),
         Route(f"{run}/members", of_run(lambda _, c: members.members(c))),
         Route(f"{run}/draws", of_run(lambda r, c: members.draws(c, _before(r)))),
         Route(f"{run}/series", of_run(lambda _, c: series.series(c))),

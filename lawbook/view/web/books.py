@@ -68,7 +68,9 @@ def proposal(chronicle: Chronicle, number: int) -> Json:
         "changes": [
             {"mark": c.mark, "name": c.name, "text": shown(c.text, 1500), "before": shown(c.before, 1500)} for c in told.changes
         ],
-        "texts": [_text(name, before.get(name, ""), after.get(name, "")) for name in dict.fromkeys([*after, *before])],
+        "texts": [_text(name, before.get(name, ""), after.get(name, "")) for name in dict.fromkeys([*after, *before])]
+        if told.after != told.before
+        else [],
         "rules": _rules(chronicle, told),
         "counterexample": None if example is None else _example(chronicle, example),
         "judgement": None if judged is None else {rule: shown(said, 600) for rule, said in judged.rules.items()},

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
+from lawbook.score.published import published
 from lawbook.view.chronicle import Chronicle
 from lawbook.view.numbers import efficiency
 from lawbook.view.words import one_line
@@ -31,11 +32,25 @@ def series(chronicle: Chronicle) -> Json:
             "deaths": [level.deaths for level in numbers.per_level],
             "rules": numbers.rules,
         },
+        "published": _published(numbers.world),
         "accuracy": thinned(_accuracy(chronicle)),
         "bytes": _bytes(chronicle),
         "costs": {one_line(name, 40): thinned(line) for name, line in _costs(chronicle).items()},
         "minutes": thinned([[step.number, (step.time - chronicle.opened.time) / 60] for step in chronicle.steps]),
     }
+
+
+def _published(world: str) -> list[Json]:
+    """What others needed for this game, all levels together, where that has been published."""
+    scheme, _, rest = world.partition("?")[0].partition(":")
+    found = published().get(rest.replace("-", "/").partition("/")[0]) if scheme == "arc" else None
+    if found is None:
+        return []
+    people = {"name": "human", "actions": found.human, "cleared": True, "rhae": None}
+    systems = (
+        {"name": name, "actions": one.actions, "cleared": one.cleared, "rhae": one.rhae} for name, one in found.systems.items()
+    )
+    return [people, *systems]
 
 
 def _accuracy(chronicle: Chronicle) -> list[list[float]]:

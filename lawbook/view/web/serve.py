@@ -22,9 +22,7 @@ def bound(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
-        raise UsageError(
-            f"{host}:{port} cannot be had ({error.strerror}); choose another (--host, --port)."
-        ) from error
+        raise UsageError(f"{host}:{port} cannot be had ({error.strerror}); choose another (--host, --port).") from error
 
 
 def address(sock: socket.socket, token: str | None, run: str | None = None) -> str:

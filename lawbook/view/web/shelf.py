@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from typing import Any
 from lawbook.errors import LawbookError, UsageError
 from lawbook.memory.ledger import Ledger
 from lawbook.runfolder import RunFolder, runs_in
+from lawbook.view.alive import alive
 from lawbook.view.chronicle import Chronicle
 from lawbook.view.image import png
 from lawbook.view.numbers import Skim, dollars, tokens
@@ -161,14 +161,3 @@ def _stamp(folder: RunFolder) -> tuple[int, int, int]:
     except OSError:
         return 0, 0, 0
     return main.st_size, main.st_mtime_ns, aside.st_mtime_ns if aside else 0
-
-
-def alive(folder: RunFolder) -> bool:
-    """Whether somebody is playing it: holds the lock beside its ledger. Asks without touching the lock (Linux; elsewhere False)."""
-    try:
-        status = folder.ledger.with_name(folder.ledger.name + ".lock").stat()
-        locks = Path("/proc/locks").read_text(encoding="ascii")
-    except OSError:
-        return False
-    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
-    return any(fields[1] == "FLOCK" and fields[5] == place for fields in map(str.split, locks.splitlines()) if len(fields) > 5)

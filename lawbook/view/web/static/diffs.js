@@ -15,7 +15,13 @@ export class Texts {
     this.lines = new Map(); // `file:line` -> element, of lines after the change
     this.panel = h("aside", { class: "about", "aria-live": "polite" });
     this.whole = h("button", { type: "button", class: "quiet", "aria-pressed": "false", onclick: () => this.unfold() }, "whole texts");
-    const [book, ...files] = proposal.texts;
+    const [book, ...rest] = proposal.texts;
+    const changed = ({ rows }) => rows.some(([sign]) => sign !== " ");
+    const files = [...rest.filter(changed), ...rest.filter((file) => !changed(file))];
+    if (!book) {
+      this.element = h("p", { class: "dim" }, "Nothing was changed.");
+      return;
+    }
     this.element = h(
       "section",
       { class: "texts" },
@@ -24,7 +30,7 @@ export class Texts {
       h(
         "div",
         { class: "pair" },
-        book ? this.text(book, true) : null,
+        this.text(book, true),
         h("div", {}, files.map((file) => this.text(file, false))),
       ),
     );
@@ -38,7 +44,7 @@ export class Texts {
   }
 
   text({ name, rows, cut, entries }, prose) {
-    const shown = keep(rows);
+    const shown = keep(rows, prose);
     this.pairs = paired(rows);
     const parts = [];
     for (let k = 0; k < rows.length; ) {
@@ -180,12 +186,12 @@ function middle(text, other) {
 }
 
 /** Which rows stay to be seen: changes and a few lines around them; a fold of one or two lines would save nothing. */
-function keep(rows) {
+function keep(rows, prose) {
   const shown = new Array(rows.length).fill(false);
   rows.forEach(([sign], k) => {
     if (sign !== " ") shown.fill(true, Math.max(0, k - AROUND), Math.min(rows.length, k + AROUND + 1));
   });
-  if (!shown.some(Boolean)) return shown.fill(true);
+  if (!shown.some(Boolean)) return shown.fill(prose); // an unchanged program is one fold, an unchanged rulebook there to be read
   for (let k = 0; k < rows.length; k++) {
     let end = k;
     while (end < rows.length && !shown[end]) end += 1;

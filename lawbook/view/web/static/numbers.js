@@ -9,12 +9,12 @@ const MONEY = /dollar|usd|cost|money/;
 export class NumbersView {
   constructor(run) {
     this.run = run;
-    this.element = h("div", { class: "numbers" });
+    this.element = h("div", { class: "numbers" }, h("p", { class: "dim" }, "Reading the run …"));
   }
 
   async grown() {
     const found = await this.run.series();
-    fill(this.element, tiles(found), levels(found.numbers), h("div", { class: "charts" }, charts(found)), table(found.numbers));
+    fill(this.element, tiles(found), levels(found.numbers), published(found), h("div", { class: "charts" }, charts(found)), table(found));
   }
 
   key() {
@@ -43,7 +43,7 @@ function tiles({ numbers: n }) {
 
 /** Actions of every level as a bar, what others take as marks in it. */
 function levels(n) {
-  const columns = [[n.baseline, n.per_level.map((level) => level.baseline)], ...Object.entries(n.published ?? {})];
+  const columns = [[n.baseline, n.per_level.map((level) => level.baseline)]];
   const known = columns.filter(([, values]) => values.some((value) => value !== null));
   const most = Math.max(1, ...n.per_level.map((level) => level.actions), ...known.flatMap(([, values]) => values.map((value) => value ?? 0)));
   const row = (level, k) => {
@@ -69,6 +69,29 @@ function levels(n) {
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "level"), h("th", { scope: "col", class: "n" }, "actions"), known.map(([name]) => h("th", { scope: "col", class: "n" }, name)), h("th", { scope: "col" }, known.length ? `the mark is ${known[0][0]}` : ""), h("th", {}))),
       h("tbody", {}, n.per_level.map(row)),
     ),
+  );
+}
+
+/** What others needed for the whole game, where that has been published. */
+function published({ published: others, numbers: n }) {
+  if (!others.length) return null;
+  const mine = { name: "this run", actions: n.actions, cleared: n.levels_completed === n.levels, rhae: n.efficiency };
+  const most = Math.max(...[mine, ...others].map((one) => one.actions));
+  const row = (one) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, one.name),
+      h("td", { class: "n" }, `${number(one.actions)}${one.cleared ? "" : "+"}`),
+      h("td", { class: "n dim" }, one.rhae === null ? "–" : one.rhae.toFixed(1)),
+      h("td", { class: "wide" }, h("div", { class: one === mine ? "bar" : "bar other" }, h("b", { style: { width: `${(100 * one.actions) / most}%` } }))),
+    );
+  return h(
+    "section",
+    { "aria-label": "Published" },
+    h("h2", {}, "The whole game, and what others have published"),
+    h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["", "actions", "RHAE", ""].map((name, k) => h("th", { scope: "col", class: k % 3 ? "n" : null }, name)))), h("tbody", {}, [mine, ...others].map(row))),
+    h("p", { class: "dim" }, "A + marks a run that left a level uncleared: its count is what was spent, not what solving costs."),
   );
 }
 
@@ -99,7 +122,7 @@ function charts({ numbers: n, accuracy, bytes, costs, minutes }) {
   ];
 }
 
-function table(n) {
+function table({ numbers: n, left_out: left }) {
   const rows = [
     ["outcome", `${n.outcome ?? "not ended"}: ${n.sentence}`],
     ["kinds of action", Object.entries(n.action_kinds).map(([name, value]) => `${number(value)} ${name}`).join(", ")],
@@ -108,6 +131,7 @@ function table(n) {
     ["replayed", count(n.replayed, "step")],
     ["sandbox", n.sandbox || "unknown"],
     ["head", n.head],
+    ...(left ? [["left out", `${count(left, "frame")} that this file has no room for`]] : []),
   ];
   return h("section", { "aria-label": "More" }, h("h2", {}, "Everything else"), h("table", { class: "plain facts-table" }, h("tbody", {}, rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))));
 }

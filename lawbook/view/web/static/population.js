@@ -9,7 +9,7 @@ const LANE = 40;
 export class PopulationView {
   constructor(run) {
     this.run = run;
-    this.lanes = h("div", { class: "lanes" });
+    this.lanes = h("div", { class: "lanes" }, h("p", { class: "dim" }, "Reading the run …"));
     this.draws = h("tbody", {});
     this.more = h("button", { type: "button", class: "quiet", onclick: () => this.older() }, "earlier draws");
     this.element = h(

@@ -66,6 +66,11 @@ export class RunRecord {
     return this.frames.get(id) ?? null;
   }
 
+  /** Asked for, and nowhere to be had: a report holds only so much. */
+  lost(id) {
+    return source.alone !== null && this.frames.get(id) === null;
+  }
+
   /** See to it that this step and its frames come, and once somebody rests there (`around`), its neighbours. While others are on
    * their way only the last wish counts. */
   want(number, around = false) {
@@ -109,7 +114,7 @@ export class RunRecord {
   /** Frames that no window brought: those of an animation, or of a window let go of. */
   async wantFrames(ids) {
     const missing = ids.filter((id) => !this.frames.has(id));
-    missing.forEach((id) => this.frames.set(id, null));
+    missing.forEach((id) => this.frames.set(id, null)); // null, for good, where it is nowhere to be had
     for (let k = 0; k < missing.length; k += CHUNK) {
       const some = missing.slice(k, k + CHUNK);
       try {
@@ -123,15 +128,10 @@ export class RunRecord {
     if (missing.length) this.arrived();
   }
 
-  keepFrames(packed) {
-    const view = new DataView(packed);
-    for (let at = 0; at < packed.byteLength; ) {
-      const id = Array.from(new Uint8Array(packed, at, 20), (byte) => byte.toString(16).padStart(2, "0")).join("");
-      const height = view.getUint16(at + 20, true);
-      const width = view.getUint16(at + 22, true);
+  keepFrames(pairs) {
+    for (const [id, frame] of pairs) {
       this.frames.delete(id); // a new entry goes to the end: the oldest are let go of first
-      this.frames.set(id, { width, height, cells: new Uint8Array(packed, at + 24, width * height) });
-      at += 24 + width * height;
+      this.frames.set(id, frame);
     }
     for (const id of this.frames.keys()) {
       if (this.frames.size <= HELD_FRAMES) break;

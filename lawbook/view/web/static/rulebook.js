@@ -15,7 +15,7 @@ const WHY = {
 export class RulebookView {
   constructor(run) {
     this.run = run;
-    this.list = h("ol", { class: "proposals" });
+    this.list = h("ol", { class: "proposals" }, h("li", { class: "dim" }, "Reading the run …"));
     this.kept = h("input", { type: "checkbox", id: "kept", onchange: () => this.sieve() });
     this.detail = h("article", { class: "proposal", "aria-live": "off" });
     this.timeline = new Timeline((step) => this.near(step), () => "");

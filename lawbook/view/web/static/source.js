@@ -17,7 +17,20 @@ const of = (run, path) => `/api/runs/${encodeURIComponent(run)}/${path}`;
 /** An answer in two parts: something told, and the frames that show it. */
 function parts(answer) {
   const end = 4 + new DataView(answer).getUint32(0, true);
-  return { told: JSON.parse(new TextDecoder().decode(new Uint8Array(answer, 4, end - 4))), frames: answer.slice(end) };
+  return { told: JSON.parse(new TextDecoder().decode(new Uint8Array(answer, 4, end - 4))), frames: unpacked(answer, end) };
+}
+
+/** Frames as the server packs them, as [[id, {width, height, cells}], ...]. */
+function unpacked(packed, from = 0) {
+  const view = new DataView(packed);
+  const found = [];
+  for (let at = from; at < packed.byteLength; ) {
+    const id = Array.from(new Uint8Array(packed, at, 20), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    const [height, width] = [view.getUint16(at + 20, true), view.getUint16(at + 22, true)];
+    found.push([id, { width, height, cells: new Uint8Array(packed, at + 24, width * height) }]);
+    at += 24 + width * height;
+  }
+  return found;
 }
 
 /** Calls `grown` with what the stream tells, and again whenever it changes. Returns a function that ends it. */
@@ -51,7 +64,7 @@ export const source = {
   overview: (run) => ask(of(run, "overview")),
   window: (run, first, last) => ask(of(run, `window?from=${first}&to=${last}`), "arrayBuffer").then(parts),
   strip: (run) => ask(of(run, "strip"), "arrayBuffer").then(parts),
-  frames: (run, ids) => ask(of(run, `frames?ids=${ids.join(",")}`), "arrayBuffer"),
+  frames: (run, ids) => ask(of(run, `frames?ids=${ids.join(",")}`), "arrayBuffer").then((answer) => unpacked(answer)),
   plan: (run, number) => ask(of(run, `plans/${number}`)),
   proposals: (run) => ask(of(run, "proposals")),
   proposal: (run, number) => ask(of(run, `proposals/${number}`)),

@@ -207,9 +207,10 @@ export class Stage {
     if (!step) return this.facts.show(this.at, run.last, null, whose, null);
     const told = step.predicted?.[whose];
     const settled = this.moment === null;
-    const seen = this.fetched(step.frames[settled ? step.frames.length - 1 : this.moment]);
+    const shownId = step.frames[settled ? step.frames.length - 1 : this.moment];
+    const seen = this.fetched(shownId);
     const foreseen = told ? this.fetched(told.frame) : null;
-    if (seen) this.observed.show(seen);
+    if (seen || this.run.lost(shownId)) this.observed.show(seen, "left out of this file");
     this.predicted.show(foreseen, told ? "" : step.action ? "nothing was predicted" : "first sight");
     const wrong = settled && told?.exact === false ? difference(this.fetched(step.frames.at(-1)), foreseen) : null;
     const cells = wrong ? wrong.reduce((sum, one) => sum + one, 0) : null;
