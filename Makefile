@@ -1,20 +1,20 @@
 # `make play` and `make test` are all it takes: each sets the project up first (scripts/setup), which takes no time once done.
 
-WORLD ?= gym:FrozenLake-v1?is_slippery=false&map_seed=7&size=8
+WORLD ?= gym:FrozenLake-v1?is_slippery=false&map_seed=7&size=8 demo:maze
 MIND ?= induce
 ARGS ?=
 BENCH ?= $(filter-out bench/reference.py,$(wildcard bench/[a-z]*.py))
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help play test check bench setup lock clean
+.PHONY: help play test check bench pictures setup lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile | expand -t 16
 	@echo "For example: make play WORLD=demo:twins ARGS='--seed 3'"
 
-play: setup ## play a world with the built-in mind, live (WORLD=..., MIND=..., ARGS='...')
-	@$(BIN)/lawbook play '$(WORLD)' --mind $(MIND) $(ARGS)
+play: setup ## play two worlds with the built-in mind, live (WORLD=..., MIND=..., ARGS='...')
+	@for world in $(foreach world,$(WORLD),'$(world)'); do $(BIN)/lawbook play "$$world" --mind $(MIND) $(ARGS) || exit; done
 
 # Every check runs even after one has failed; pytest comes last, so that its summary ends the output.
 CHECKS = failed=; \
@@ -25,6 +25,7 @@ CHECKS = failed=; \
 	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
 test: setup ## everything continuous integration checks: ruff, strict types, all tests
+	@scripts/browser
 	@$(call CHECKS)
 
 check: setup ## the same without the slow tests
@@ -32,6 +33,10 @@ check: setup ## the same without the slow tests
 
 bench: setup ## measure (BENCH=bench/verify.py for one, ARGS='...' for its options)
 	@for bench in $(BENCH); do echo "== $$bench $(ARGS)"; $(BIN)/python $$bench $(ARGS) || exit 1; done
+
+pictures: setup ## play the runs and take the pictures that README and docs show
+	@scripts/browser
+	@$(BIN)/python scripts/pictures $(ARGS)
 
 setup: ## make .venv with everything in it, and nothing more
 	@scripts/setup

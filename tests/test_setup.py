@@ -175,7 +175,7 @@ def test_make_plays_the_world_it_is_given() -> None:
         (["WORLD=demo:twins", "ARGS=--seed 3"], "demo:twins"),
     ):
         asked = subprocess.run(["make", "-n", "play", *given], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        assert f"lawbook play '{world}' --mind induce" in asked
+        assert f"'{world}'" in asked and '/lawbook play "$world" --mind induce' in asked
         assert ("--seed 3" in asked) == bool(given)
 
 
