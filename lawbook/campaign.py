@@ -74,6 +74,8 @@ class Plan:
             raise UsageError(f"{file} names no worlds; write worlds = [...].")
         for world in plan.worlds:
             check(WorldAddress.parse(world))
+        if plan.mode and plan.mode not in arc.MODES:
+            raise UsageError(f"{file}: mode is one of {', '.join(arc.MODES)}, not {plan.mode!r}.")
         games = [WorldAddress.parse(cell.world).name for cell in plan.cells() if cell.world.startswith("arc:")]
         if plan.mode == "competition" and len(set(games)) < len(games):
             raise UsageError(f"{file}: a competition card takes each game once; leave one mind, protocol and seed.")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from lawbook import gate
 from lawbook.answers import Fault, Outcome, Verdict
+from lawbook.errors import UsageError
 from lawbook.host.host import Host
+from lawbook.hypothesis import Hypothesis, misshapen
 from lawbook.launch import fold
 from lawbook.memory.ledger import Ledger
 from lawbook.verify import verify
@@ -30,8 +34,23 @@ class Checked:
         return self.broken is None and all(v.admissible for v in found) and (bool(found) or not self.needed)
 
 
-def check(ledger: Ledger, *, weak: bool = False, memory_mb: int = 512) -> Checked:
-    """Check the chain, fold the ledger, replay each final admissible program in a fresh host. Raises UsageError and HostError."""
+def program_in(folder: Path) -> dict[str, str]:
+    """The modules in a folder, as files of a program. Raises UsageError when there is none that defines the contract."""
+    try:
+        files = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The program in {folder} cannot be read ({error}); mend the file or name another folder.") from error
+    refusal = misshapen(Hypothesis("", files))
+    if refusal:
+        raise UsageError(f"{folder}: {refusal}")
+    return files
+
+
+def check(ledger: Ledger, *, files: Mapping[str, str] | None = None, weak: bool = False, memory_mb: int = 512) -> Checked:
+    """Check the chain, fold the ledger, replay each final admissible program (or the one in `files`) in a fresh host.
+
+    Raises UsageError and HostError.
+    """
     broken = ledger.check()
     if broken is not None:
         return Checked(broken, (), True, 0, ledger.head)
@@ -39,7 +58,7 @@ def check(ledger: Ledger, *, weak: bool = False, memory_mb: int = 512) -> Checke
     rules = gate.protocol(opening.body["run"]["protocol"])
     state = fold(ledger)
     verdicts: list[Verdict | None] = []
-    standing = [m.hypothesis if m.admissible else None for m in state.members]
+    standing = [Hypothesis("", files)] if files else [m.hypothesis if m.admissible else None for m in state.members]
     if any(standing):
         with Host(weak=weak, memory_mb=memory_mb) as host:
             for hypothesis in standing:

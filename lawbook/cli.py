@@ -97,7 +97,8 @@ def _parser() -> _Parser:
     _out(command("runs", _runs, "list runs, the newest first"))
     shown = on_run("show", _show, "the numbers of a run")
     shown.add_argument("--json", action="store_true", help="as one JSON object")
-    on_run("verify", _verify, "replay a run's final hypotheses on its record, from the ledger alone")
+    proof = on_run("verify", _verify, "replay a run's final hypotheses on its record, from the ledger alone")
+    proof.add_argument("--program", metavar="DIR", type=Path, help="a program of your own instead: the modules in this folder")
     history = on_run("history", _history, "every proposal of a run: why, its diff, accepted or refused")
     history.add_argument("--member", type=int, metavar="N", help="only this member, from 0")
     history.add_argument("--full", action="store_true", help="whole texts instead of diffs")
@@ -112,6 +113,11 @@ def _parser() -> _Parser:
     brought.add_argument("--world", metavar="WORLD", default="", help="where the run goes on (default: what the recording names)")
     _run_options(brought)
     _out(brought)
+    told = command("induce", _induce, "learn from the first part of a recording, foretell the rest one step ahead")
+    told.add_argument("--from", metavar="FILE", dest="file", type=Path, required=True, help="a recording: .jsonl or .jsonl.gz")
+    told.add_argument("--train", metavar="N", type=int, default=400, help="actions to learn from (default: 400)")
+    told.add_argument("--test", metavar="M", type=int, default=200, help="actions after them to foretell (default: 200)")
+    told.add_argument("--rulebook", action="store_true", help="print the rulebook too")
     recorded = on_run("export", _export, "write a run as a recording of the ARC toolkit")
     recorded.add_argument("-o", metavar="FILE", dest="file", type=Path, help="where to; .gz compresses (default: in the run)")
     picture = on_run("picture", _picture, "draw a run as one SVG")
@@ -171,7 +177,7 @@ def _play(given: argparse.Namespace) -> int:
         if given.world is None:
             raise UsageError("play needs a WORLD, such as demo:maze; `lawbook worlds` lists what there is.")
         return competing.on_card(given, lambda world: playing.new(world, asked, given.out, show))
-    online = {name: value for name in ("mode", "card") if (value := getattr(given, name))}
+    online = {name: value for name in ("mode", "card", "tag", "source_url") if (value := getattr(given, name))}
     if given.world is not None or asked or online:
         extra = given.world or "--" + next(iter(asked | online)).replace("_", "-")
         raise UsageError(f"--resume goes on with what the run was asked for; leave out {extra}.")
@@ -267,13 +273,14 @@ def _show(given: argparse.Namespace) -> int:
 
 
 def _verify(given: argparse.Namespace) -> int:
-    from lawbook.checking import check
+    from lawbook.checking import check, program_in
     from lawbook.view import tell
 
     folder = folder_of(given.run, given.out)
     config = folder.config()
     with open_ledger(folder) as ledger:
-        checked = check(ledger, weak=config.weak_sandbox, memory_mb=config.memory_mb)
+        files = program_in(given.program) if given.program else None
+        checked = check(ledger, files=files, weak=config.weak_sandbox, memory_mb=config.memory_mb)
     _print(tell.checked(checked))
     return 0 if checked.holds else 1
 
@@ -319,6 +326,19 @@ def _text(given: argparse.Namespace, pick: Callable[[dict[str, str]], list[str]]
         )
     for text in pick(texts(hypothesis)):
         print(clean(text) if sys.stdout.isatty() else text, end="" if text.endswith("\n") else "\n")
+    return 0
+
+
+def _induce(given: argparse.Namespace) -> int:
+    from lawbook import foretell
+    from lawbook.host.host import Host
+    from lawbook.minds.sources import make_mind
+
+    with Host() as host:
+        found = foretell.foretell(given.file, given.train, given.test, make_mind("induce"), host)
+    if given.rulebook:
+        print(found.hypothesis.rulebook)
+    print(foretell.told(found))
     return 0
 
 

@@ -78,6 +78,8 @@ def on_card(given: argparse.Namespace, plays: Callable[[str], int]) -> int:
     world = arc.addressed(world, mode=mode, card=given.card)
     found = re.search(r"[?&]mode=(online|competition)\b", world)
     if not found or "card=" in world:
+        if given.tag or given.source_url:
+            raise UsageError("--tag and --source-url describe a card that is opened for this play; leave them out.")
         return plays(world)
     card = cards.opened(found[1], given.tag, given.source_url)
     print(f"card    {card}", file=sys.stderr)
@@ -96,10 +98,15 @@ def _score(given: argparse.Namespace) -> int:
     from lawbook.score.counts import counting
     from lawbook.score.tables import rows_of, table
 
-    counted = []
-    for folder in _folders(given.runs, given.out):
-        with open_ledger(folder) as ledger:
-            counted.append((folder.path.name, counting(ledger)[1]))
+    counted, folders = [], _folders(given.runs, given.out)
+    for folder in folders:
+        try:
+            with open_ledger(folder) as ledger:
+                counted.append((folder.path.name, counting(ledger)[1]))
+        except UsageError as error:
+            if len(folders) == 1:
+                raise
+            print(f"lawbook: {folder.path.name} is left out: {error}", file=sys.stderr)
     sys.stdout.write(table(rows_of(counted), given.format))
     return 0
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 
 ENGINE = "world_model_engine.py"
 """The module that defines the contract's functions; it may import the other files of the hypothesis."""
@@ -70,10 +71,14 @@ def _bared(source: str) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One rulebook (psi, Markdown) with its program (theta: file name -> Python source)."""
+    """One rulebook (psi, Markdown) with its program (theta: file name -> Python source; a read-only copy of what is given)."""
 
     rulebook: str
     files: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # What was verified must stay what it was: minds are shown this very object.
+        object.__setattr__(self, "files", MappingProxyType(dict(self.files)))
 
     @cached_property
     def description_bytes(self) -> int:
@@ -81,7 +86,7 @@ class Hypothesis:
         return len(self.rulebook.encode("utf-8", "replace")) + sum(code_bytes(text) for text in self.files.values())
 
     def same_program(self, other: Hypothesis) -> bool:
-        return dict(self.files) == dict(other.files)
+        return self.files == other.files
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ class Proposal:
         base = current or Hypothesis("", {})
         return Hypothesis(
             base.rulebook if self.rulebook is None else self.rulebook,
-            dict(base.files if self.files is None else self.files),
+            base.files if self.files is None else self.files,
         )
 
 

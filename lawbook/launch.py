@@ -74,13 +74,12 @@ def resumed_run(
         state = fold(ledger)
         if state.ending is not None:
             raise UsageError(f"This run has ended ({state.ending}); `lawbook show {folder.path}` tells about it.")
+        _same_run(ledger, config, folder)
         mind = mind or make_mind(config.mind)
         world = _world(config, _ticket(ledger))
         stack.callback(world.close)
         host = host or stack.enter_context(Host(weak=config.weak_sandbox, memory_mb=config.memory_mb))
-        git = GitMemory.rebuild(
-            folder.memory, state.accepted
-        )  # derived from the ledger, so whatever a crash left of it does not matter
+        git = GitMemory.rebuild(folder.memory, state.accepted)  # whatever a crash left of it does not matter
         session = _session(Journal(ledger, state, [listener] if listener else []), world, host, git, mind, config)
         stack.callback(session.close)
         session.journal.append(Kind.OPEN, {**_opening(config, world, host), "resumed": True})
@@ -106,6 +105,16 @@ def fold(ledger: Ledger) -> State:
 def _world(config: RunConfig, ticket: str = "") -> WorldProcess:
     address = WorldAddress.parse(config.world)
     return WorldProcess(address, environment=arc.environment(address, ticket))
+
+
+def _same_run(ledger: Ledger, config: RunConfig, folder: RunFolder) -> None:
+    """run.toml is for people; the ledger is the truth of what was asked for. Raises UsageError where they differ."""
+    asked = next(ledger.events([Kind.OPEN])).body["run"]
+    changed = [f"{name} was {asked[name]!r}" for name, value in asdict(config).items() if asked.get(name, value) != value]
+    if changed:
+        raise UsageError(
+            f"{folder.toml} was changed since this run began ({', '.join(changed)}); put that back, or start a new run."
+        )
 
 
 def _ticket(ledger: Ledger) -> str:

@@ -59,10 +59,10 @@ def _replanned(program: Program, trajectory: Trajectory, clicks: Sequence[int], 
 def report(before: set[int], now: Sequence[Replanned]) -> str:
     """What a mind is told after its program changed: levels it planned before and does not now, and those that it cannot plan.
 
-    before: levels that were planned last time. Empty when there is nothing to tell.
+    before: levels that the program before it plans. Empty when there is nothing to tell. Levels are told as minds count: from 0.
     """
     lost = [one for one in now if one.planned is None and (one.level in before or one.exhausted)]
     if not lost:
         return ""
-    told = "; ".join(f"level {one.level + 1} (completed in {one.recorded} actions): {one.reason.rstrip('.')}" for one in lost)
+    told = "; ".join(f"level {one.level} (completed in {one.recorded} actions): {one.reason.rstrip('.')}" for one in lost)
     return f"This program sees no way any more through levels that were completed: {told}."

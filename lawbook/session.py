@@ -57,7 +57,6 @@ class Session:
         self._hand = Hand(journal, world, self._forecast, budget=budget, compares=rules.compares)
         self._found: dict[tuple[int, str | None], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
         self._rolled: Sequence[Prediction] = ()
-        self._planned: dict[int, set[int]] = {}
 
     # -- what there is ------------------------------------------------------------------------------------------------------
 
@@ -156,24 +155,27 @@ class Session:
         accepted, began = len(self.state.accepted), time.perf_counter()
         assert m.proposal is not None
         verdict = examine(m.proposal[1], m, self.record, self.host, self.rules, lambda tried: self._judge(member, tried))
-        self.journal.verdict(member, "proposal", replace(verdict, seconds=time.perf_counter() - began))
+        verdict = replace(verdict, seconds=time.perf_counter() - began)
+        lost = self._lost(m, m.proposal[1].applied_to(m.hypothesis)) if verdict.admissible else ""
+        self.journal.verdict(member, "proposal", verdict)
+        if lost:  # in one transaction with the verdict: a crash between the two would keep it from the mind for good
+            self.journal.append(Kind.NOTE, {"text": lost})
         self.journal.commit()
         for saved in self.state.accepted[accepted:]:
             self._forecast.drop(member)
             self.git.save(saved.member, saved.hypothesis, saved.iteration, saved.message, time=saved.time)
-        if len(self.state.accepted) > accepted:
-            self._regress(member)
         return verdict
 
-    def _regress(self, member: int) -> None:
-        """A changed program is asked for a way through every completed level; one that has lost some is told so in a note."""
-        if not self.state.completed:
-            return
-        found = regress(self._program(member), self.record, self.world.spec.clicks)
-        told = report(self._planned.get(member, set()), found)
-        self._planned[member] = {one.level for one in found if one.planned is not None}
-        if told:
-            self.note(told)
+    def _lost(self, m: Member, tried: Hypothesis) -> str:
+        """What to tell of completed levels that a changed program sees no way through any more; empty when there is nothing."""
+        if not self.state.completed or (m.hypothesis is not None and tried.same_program(m.hypothesis)):
+            return ""
+        found = [
+            regress(self._loaded(m.index, hypothesis), self.record, self.world.spec.clicks)
+            for hypothesis in (m.hypothesis, tried)
+            if hypothesis is not None
+        ]
+        return report({one.level for one in found[0] if one.planned is not None}, found[-1])
 
     def _judge(self, member: int, tried: Hypothesis) -> Judgement:
         mind = self.mind
@@ -218,6 +220,7 @@ class Session:
             self._hand.falsify(member, Verdict(Outcome.FAULT, f"While planning: {found.reason}", fault=found))
             self.journal.commit()
             return NoPlan(found.reason, False, None, 0, 0.0)
+        self._found = {one: kept for one, kept in self._found.items() if kept[0][1] == self.state.sent}  # the others are stale
         self._found[key] = (present, self._plan_event(member, found, subgoal), found)
         return found
 
@@ -391,6 +394,9 @@ class Session:
         hypothesis = self._member(member).hypothesis
         if hypothesis is None:
             raise RefusedError("There is no program yet; propose one.")
+        return self._loaded(member, hypothesis)
+
+    def _loaded(self, member: int, hypothesis: Hypothesis) -> Program:
         program = self._forecast.program(member, hypothesis)
         if isinstance(program, Fault):
             raise HostError(f"A program that was accepted does not load any more ({program.reason}); resume the run to try again.")

@@ -151,6 +151,7 @@ class State:
             case Kind.PROPOSE:
                 member = self.members[body["member"]]
                 member.proposal = (event.seq, proposal_of(ledger, body))
+                member.news.clear()
                 member.pending.pop("judge", None)  # what was said of another proposal, that never had a verdict
                 member.why = Why(body["cause"])
                 if member.why is Why.NO_PLAN:
@@ -171,8 +172,6 @@ class State:
                 if body["answer"] is not None:
                     member.asked += 1
                     member.pending[body["op"]] = event
-                    if body["op"] == "propose":
-                        member.news.clear()
             case Kind.NOTE:
                 self.notes.append(body["text"])
             case Kind.CLOSE:
@@ -182,7 +181,9 @@ class State:
 
     def _observed(self, event: Event, ledger: Ledger) -> None:
         action, observation = action_of(event.body["action"]), read_observation(ledger, event.body)
-        level = self.record.level
+        level, opens = self.record.level, action is None or action == RESET
+        if event.body["trajectory"] != len(self.record) - (not opens):
+            raise ValueError("it belongs to another trajectory")
         self.record.extend(action, observation)
         self.plans.clear()
         if action is None:

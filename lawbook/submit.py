@@ -47,7 +47,7 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Submission:
-    """card: what the server said when it was closed, as the toolkit's EnvironmentScorecard; None when it could not be.
+    """card: what the server said when it was closed, as the toolkit's EnvironmentScorecard; None when it was not, or says nothing.
 
     agreed: the server billed what was counted here, run by run; failure: why the card could not be closed.
     """
@@ -64,7 +64,8 @@ class Submission:
 
     @property
     def whole(self) -> bool:
-        return all(run.whole for run in self.runs) and self.agreed
+        """Every run is on the card as it was recorded, and the server billed that, as far as it says."""
+        return all(run.whole for run in self.runs) and (self.agreed or (self.card is None and not self.failure))
 
     def billed(self, run: Replayed) -> tuple[int, int]:
         """(plays, actions) that the server counted for this run."""

@@ -85,11 +85,11 @@ class _Run:
     def _propose(self, why: str) -> None:
         self.version += 1
         rules = "".join(f"R{k}. Law number {k}, as known since version {self.version - self.version % k}.\n" for k in range(1, 9))
-        code = "".join(f"def law_{k}(state):  # R{k}\n    return state + {self.version - self.version % k}\n\n" for k in range(1, 9))
-        tokens = 2000 + self.choice.randrange(500)
-        self._event(
-            Kind.CALL, member=0, op="propose", answer={}, seconds=1.5, receipt={"tokens": tokens, "dollars": tokens / 1e6}
+        code = "".join(
+            f"def law_{k}(state):  # R{k}\n    return state + {self.version - self.version % k}\n\n" for k in range(1, 9)
         )
+        tokens = 2000 + self.choice.randrange(500)
+        self._event(Kind.CALL, member=0, op="propose", answer={}, seconds=1.5, receipt={"tokens": tokens, "dollars": tokens / 1e6})
         body = pack_proposal(self.ledger, Proposal(Decision.REVISE_RULEBOOK, rules, {ENGINE: code}, "It was told otherwise."))
         self._event(Kind.PROPOSE, member=0, why=why, cause=why, **body)
         self._event(Kind.VERDICT, member=0, about="proposal", verdict=pack_verdict(Verdict(Outcome.ADMISSIBLE, replayed=self.step)))
@@ -117,5 +117,3 @@ class _Run:
     def _event(self, kind: Kind, **body: object) -> int:
         self.clock += 0.05
         return self.ledger.append(kind, body, now=self.clock).seq
-
-

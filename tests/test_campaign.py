@@ -55,6 +55,7 @@ def test_no_more_actions_are_given_away_than_the_cap_allows(tmp_path: Path) -> N
     assert more.run() == "" and [run.actions for run in more.done()] == [6, 6, 3, 2]
 
 
+@pytest.mark.slow
 def test_time_and_money_stop_what_is_running_and_it_is_resumed_later(tmp_path: Path) -> None:
     long = SMALL.replace("seeds = [0, 1]", "seeds = [0]").replace(', "demo:keys"', "").replace("budget = 6", "budget = 500")
     capped = Campaign(Plan.read(written(tmp_path, long + "[caps]\nminutes = 0.025\n")), tmp_path / "out")
@@ -69,6 +70,7 @@ def test_time_and_money_stop_what_is_running_and_it_is_resumed_later(tmp_path: P
     assert "money is spent" in broke.run() and broke.done() == []
 
 
+@pytest.mark.slow
 def test_a_campaign_that_was_interrupted_goes_on(tmp_path: Path) -> None:
     text = SMALL.replace("budget = 6", "budget = 250").replace("seeds = [0, 1]", "seeds = [0]")
     command = [sys.executable, "-m", "lawbook", "campaign", str(written(tmp_path, text)), "--out", str(tmp_path / "out"), "-j", "2"]
@@ -103,6 +105,7 @@ def test_a_run_that_fails_is_told_and_leaves_the_others_alone(tmp_path: Path, ca
         ("worlds = ['demo:maze']\ncaps = 3", "caps is a table"),
         ("worlds = ['dmo:maze']", "Did you mean 'demo'"),
         ("worlds = ['demo:maze'", "is no TOML"),
+        ("worlds = ['arc:ls20']\nmode = 'onlin'", "mode is one of"),
         ("worlds = ['arc:ls20']\nseeds = [0, 1]\nmode = 'competition'", "takes each game once"),
     ],
 )

@@ -537,6 +537,10 @@ def test_a_programs_own_plan_goes_first(host: Host) -> None:
         host, graph_program(LINE, {5}, extra="def plan(state): return [1] * 9"), PLENTY, (1, 2), "def subgoal(s): return s == 2"
     )
     assert isinstance(other, Found) and other.method == "bfs" and len(other.actions) == 2
+    behind = searched(host, graph_program(LINE, {5}), PLENTY, (1, 2), "def subgoal(s): return s == 7")
+    assert isinstance(behind, NoPlan) and behind.exhausted, "a way to a subgoal does not lead through the level's completion"
+    guided = graph_program(LINE, {5}, extra="def heuristic(state): return 0")
+    assert isinstance(searched(host, guided, PLENTY, (1, 2), "def subgoal(s): return s == 7"), NoPlan)
     bad = searched(host, graph_program(LINE, {5}, extra="def plan(state): return 3"), PLENTY, (1, 2))
     assert isinstance(bad, Fault) and "plan returned 3" in bad.reason
 

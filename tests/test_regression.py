@@ -79,14 +79,14 @@ def test_every_completed_level_is_planned_from_its_recorded_start(host: Host) ->
     assert report({0, 1}, found) == ""
     lame = regress(loaded(host, LAME), record)
     assert [one.planned for one in lame] == [None, None] and all(one.exhausted for one in lame)
-    assert "level 1 (completed in 3 actions)" in report(set(), lame) and "level 2 (completed in 6" in report(set(), lame)
+    assert "level 0 (completed in 3 actions)" in report(set(), lame) and "level 1 (completed in 6" in report(set(), lame)
 
 
 def test_a_level_that_is_only_too_large_is_told_when_it_was_not_before(host: Host) -> None:
     record = recorded(Meadow(LEVELS), [3, 3, 3, 3, 3, 3])
     found = regress(loaded(host, TRUE), record, limits=Limits(nodes=1))
     assert [one.planned for one in found] == [None, None] and not any(one.exhausted for one in found)
-    assert report(set(), found) == "" and "level 2" in report({1}, found)
+    assert report(set(), found) == "" and "level 1" in report({1}, found)
 
 
 def test_the_mind_reads_of_it_and_nothing_else_changes(tmp_path: Path, host: Host, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +97,7 @@ def test_the_mind_reads_of_it_and_nothing_else_changes(tmp_path: Path, host: Hos
         assert session.record.level == 1 and session.state.notes == []
         assert session.propose(Proposal(Decision.REPAIR_CODE, None, LAME.files, "")).admissible  # it verifies
         (note,) = session.case(0).notes
-        assert "sees no way any more" in note and "level 1 (completed in 2 actions)" in note
+        assert "sees no way any more" in note and "level 0 (completed in 2 actions)" in note
         assert session.propose(Proposal(Decision.REPAIR_CODE, None, TRUE.files, "")).admissible
         assert len(session.state.notes) == 1  # nothing is lost any more
     assert main(["regress", str(folder.path)]) == 0

@@ -101,6 +101,8 @@ def test_online_shows_and_bills_what_offline_shows(server: Server, games: Path, 
         assert same(seen, send(here, action))  # type: ignore[arg-type]
         counts.add(action, seen.status, seen.level)
     assert there.rejoin(0) == counts.billed
+    (game,) = arcremote.read_card(json.loads(there.spec.ticket)["card"], "online")["environments"]
+    assert [run["level_actions"] for run in game["runs"]] == [[a for a, _, _ in p.levels(BASELINES)] for p in counts.plays]
     assert server.sent()[1:] == ["RESET" if action == RESET else f"ACTION{action.id}" for action in SCRIPTS[name]]
 
 
@@ -403,3 +405,46 @@ def test_play_opens_a_card_plays_on_it_and_closes_it(
     assert server.calls[0][0] == "GET /api/games" and server.sent()[0] == "RESET" and len(server.sent()) == 9
     assert main(["card", card]) == 2  # it is closed
     assert main(["score", "last", "--out", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["play", "demo:maze", "--mode", "online"], "no game of ARC-AGI-3"),
+        (["play", "arc:dm00", "--tag", "t"], "describe a card"),
+        (["play", "--resume", "last", "--source-url", "u"], "leave out --source-url"),
+        (["submit", "last", "--mode", "online"], "There are no runs"),
+        (["card", "nothing"], "HTTP 404"),
+    ],
+)
+def test_wrong_use_is_a_sentence(
+    server: Server, tmp_path: Path, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = [] if arguments[0] == "card" else ["--out", str(tmp_path)]
+    assert main([*arguments, *out]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_campaign_plays_on_one_card(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "evening.toml"
+    asked = 'worlds = ["arc:dm00", "demo:maze"]\nminds = ["random"]\nprotocols = ["vanilla"]\nbudget = 5\n'
+    file.write_text(asked + 'mode = "online"\ntags = ["evening"]\nsource_url = "https://example.org/e"\n')
+    assert main(["campaign", str(file), "--out", str(tmp_path)]) == 0
+    kept = json.loads((tmp_path / "evening" / "campaign.json").read_text())
+    (game,) = kept["closed"]["environments"]
+    assert (game["id"], game["actions"], kept["closed"]["source_url"]) == ("dm00-0a1b2c3d", 5, "https://example.org/e")
+    paths = [path for path, _ in server.calls]
+    assert paths.count("POST /api/scorecard/open") == paths.count("POST /api/scorecard/close") == 1
+    assert "our-key" not in (tmp_path / "evening" / "campaign.json").read_text()
+    assert not [path for path in (tmp_path / "evening").rglob("*") if "dm00" in path.name]  # no path tells a name
+    assert "dm00" in capsys.readouterr().out
+    assert main(["campaign", str(file), "--out", str(tmp_path)]) == 0  # it is over, card and all
+    assert [path for path, _ in server.calls].count("POST /api/scorecard/open") == 1
+
+
+def test_a_closed_card_leaves_an_action_in_doubt(server: Server, tmp_path: Path, host: Host) -> None:
+    folder, sent = paused(server, tmp_path, host, "drop")
+    card = RunFolder.open(folder).config().world.rpartition("card=")[2]
+    arcremote.close_card(card, "online")
+    for session in resumed(folder, host):
+        assert session.ended is Ending.IN_DOUBT and server.sent() == sent

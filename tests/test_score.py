@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 from arc_agi import EnvironmentInfo, LocalEnvironmentWrapper
-from arc_agi.scorecard import EnvironmentScoreCalculator, EnvironmentScorecard, ScorecardManager
+from arc_agi.scorecard import Card, EnvironmentScoreCalculator, EnvironmentScorecard, Scorecard, ScorecardManager
 from arc_games import BASELINES, lay_out
-from arcengine import GameAction
+from arcengine import GameAction, GameState
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +45,43 @@ def test_what_the_definition_says() -> None:
     assert game_score([Level(5, 10, True), Level(9, 10, False)]) == pytest.approx(100 / 3)  # the share of completed weights caps
     assert game_score([]) == 0.0 and mean_score([]) == 0.0
     assert mean_score([100.0, 50.0]) == 75.0
+
+
+PLAYS = st.lists(
+    st.lists(st.tuples(st.integers(0, 60), st.booleans()), min_size=1, max_size=5).map(
+        # actions of each level; all but the last are completed, and that one perhaps
+        lambda levels: Play(
+            actions=sum(actions for actions, _ in levels),
+            completed=len(levels) - (not levels[-1][1]),
+            bounds=[(k + 1, sum(a for a, _ in levels[: k + 1])) for k in range(len(levels) - (not levels[-1][1]))],
+        )
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@given(st.lists(st.tuples(PLAYS, st.lists(st.integers(1, 60), min_size=5, max_size=6)), min_size=1, max_size=4))
+def test_games_and_their_mean_score_what_the_toolkits_card_gives_them(games: list[tuple[list[Play], list[int]]]) -> None:
+    card, infos, ours = Scorecard(card_id="c"), [], []
+    for number, (plays, baselines) in enumerate(games):
+        name = f"g{number:03}"
+        infos.append(EnvironmentInfo(game_id=name, baseline_actions=baselines))
+        card.cards[name] = Card(
+            game_id=name,
+            total_plays=len(plays),
+            guids=["g"] * len(plays),
+            levels_completed=[play.completed for play in plays],
+            states=[GameState.NOT_FINISHED] * len(plays),
+            actions=[play.actions for play in plays],
+            actions_by_level=[play.bounds for play in plays],
+            resets=[0] * len(plays),
+        )
+        told = Counted("arc:g", "", "", 0, len(baselines), tuple(baselines), "human", tuple(plays), None)
+        ours.append(told.rhae or 0.0)
+    theirs = EnvironmentScorecard.from_scorecard(card, infos)
+    assert ours == [game.score for game in theirs.environments]
+    assert mean_score(ours) == theirs.score
 
 
 # -- counts ----------------------------------------------------------------------------------------------------------------------

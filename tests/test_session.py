@@ -269,6 +269,19 @@ def test_the_gate_holds_against_a_caller_who_wants_around_it(tmp_path: Path, hos
             session.probe(LEFT, "after the end?")
 
 
+def test_what_was_verified_cannot_be_changed_in_place(tmp_path: Path, host: Host) -> None:
+    """A mind is shown the very hypothesis that stands; edited there, it would be taken for one of which only the prose changed."""
+    with new_run(RunConfig(LAKE, budget=40), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
+        given = dict(TRUE.files)
+        assert session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, given)).admissible
+        given["world_model_engine.py"] = "nonsense"
+        shown = session.case(0).hypothesis
+        assert shown == TRUE
+        with pytest.raises(TypeError):
+            shown.files["world_model_engine.py"] = "nonsense"  # type: ignore[index, union-attr]
+        assert session.verify().admissible
+
+
 def test_probes_without_a_model_come_from_the_allowance(tmp_path: Path, host: Host) -> None:
     with new_run(RunConfig(LAKE, budget=100), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
         for _ in range(10):
@@ -389,3 +402,14 @@ def test_reset_is_not_given_to_a_program(tmp_path: Path, host: Host) -> None:
         session.reset("start anew")
         assert all(action != RESET for trajectory in session.record for action in trajectory.actions)
         assert len(session.record) == 2 and session.verify().admissible
+
+
+def test_a_run_whose_settings_were_changed_is_not_resumed(tmp_path: Path, host: Host) -> None:
+    with new_run(RunConfig(LAKE, budget=40), tmp_path, host=host, mind=Scripted([TRUE])) as (folder, session):
+        session.probe(RIGHT, "?")
+    folder.toml.write_text(folder.toml.read_text().replace("budget = 40", "budget = 4000"))
+    with pytest.raises(UsageError, match="budget was 40"), resumed_run(folder, host=host, mind=Scripted([TRUE])):
+        pass
+    folder.toml.write_text(folder.toml.read_text().replace("budget = 4000", "budget = 40"))
+    with resumed_run(folder, host=host, mind=Scripted([TRUE])) as session:
+        assert session.left == 39

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from evil_minds import DOWN, NO_HOLES, TRUE, evil
 from hypothesis import given
 from hypothesis import strategies as st
-from minds import Scripted, replaced, worked_example
+from minds import Scripted
 from rich.console import Console
 from screen import plain, text_of
 
-from lawbook.answers import Probe
 from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE, RULEBOOK, Decision, Hypothesis, Proposal
+from lawbook.hypothesis import ENGINE, RULEBOOK, Decision, Proposal
 from lawbook.launch import fold, new_run
 from lawbook.memory.ledger import Kind, Ledger
-from lawbook.minds.mind import Case
-from lawbook.record import Action
 from lawbook.run import play
 from lawbook.runfolder import RunConfig
 from lawbook.view import picture, report, tell
@@ -35,26 +35,6 @@ from lawbook.view.told import Missed, Proposed
 from lawbook.view.words import clean, first_sentence, one_line, seconds
 
 LAKE = "gym:FrozenLake-v1?size=4"
-TRUE = worked_example()
-NO_HOLES = replaced(TRUE, "return here(state) == 1  # R3", "return False  # R3", ("ends the game", "does nothing"))
-EVIL = "[/red][bold]\x1b[2J\x1b]0;owned\x07<script>alert(1)</script>\u202egnirts\u2066 &amp; </style> ]]> \ud800 \x00"
-DOWN = Action(2)
-
-
-class Evil(Scripted):
-    """Every text of its own is meant to break whoever shows it."""
-
-    def propose(self, case: Case) -> Proposal:
-        proposal = super().propose(case)
-        return Proposal(proposal.decision, proposal.rulebook, proposal.files, f"because {EVIL}")
-
-
-def evil() -> Evil:
-    wrong, right = (
-        Hypothesis(f"{h.rulebook}\nQ8 Is it {EVIL}?\n", {ENGINE: f"{h.files[ENGINE]}\n# <script>alert(2)</script> [/red] \u202e\n"})
-        for h in (NO_HOLES, TRUE)
-    )
-    return Evil([wrong, right], [Probe(DOWN, f"what is {EVIL}?")])
 
 
 @pytest.fixture(scope="module")
@@ -333,16 +313,18 @@ class Page(HTMLParser):
                 pass
 
     def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
+        if "style" not in self.open and "script" not in self.open:
             self.text += data
 
 
-def test_the_report_is_one_page_that_runs_nothing_and_fetches_nothing(ledger: Ledger) -> None:
+def test_the_report_is_one_page_that_runs_its_own_script_and_fetches_nothing(ledger: Ledger) -> None:
     text = report.render(ledger)
     page, n = Page(text), numbers(ledger)
-    assert not page.tags["script"] and not page.tags["iframe"] and not page.tags["link"] and not page.handlers
+    assert not page.tags["iframe"] and not page.tags["link"] and not page.handlers
     assert all(address.startswith("data:image/png;base64,") for address in page.addresses)
-    assert "default-src 'none'" in text and not re.search(r"https?://|@import|url\(", text)
+    assert "default-src 'none'" in text and not re.search(r"https?://(?!www\.w3\.org/2000/svg)|@import|url\(", text)
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert len(scripts) == 1 and b64encode(sha256(scripts[0].encode()).digest()).decode() in text.split("<title>")[0]
     assert n.head in page.text and n.world in page.text and str(n.actions) in page.text
     assert len(text) < 300_000
 
@@ -359,7 +341,10 @@ def test_harmful_texts_are_text_in_the_report(ledgers: dict[str, Path]) -> None:
     with Ledger.open(ledgers["evil"], readonly=True) as ledger:
         text = report.render(ledger)
     text.encode("utf-8")
-    assert "<script" not in text and "\x1b" not in text and "\u202e" not in text and "\x00" not in text
+    assert "\x1b" not in text and "\u202e" not in text and "\x00" not in text and "<script>alert" not in text
+    assert set(re.findall(r"<script[^>]*>", text)) - {"<script>"} == set(
+        re.findall(r'<script type="text/plain" id="\w+" [^>]*>', text)
+    )
     page = Page(text)
     assert "<script>alert(1)</script>" in page.text and r"\u202egnirts" in page.text
 

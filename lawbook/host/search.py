@@ -42,16 +42,27 @@ def search(engine: Engine, state: Any, goal: Callable[[Any], Any] | None, defaul
     Memory that runs out is one more limit. A goal that is also game over counts as a goal.
     """
     wanted = engine.is_goal if goal is None else goal
+    over = engine.is_over if goal is None else _ended(engine)
     options = _Options(engine.actions, tuple(default))
     if truth(wanted(state), wanted):
         return Way([], "bfs", None, 0)
-    if engine.is_over is not None and truth(engine.is_over(state), engine.is_over):
+    if over is not None and truth(over(state), over):
         return Way(None, "bfs", None, 0)
     if engine.plan is not None and goal is None:
         own = _own(engine, state, options, bounds)
         if own is not None:
             return own
-    return (_breadth_first if engine.heuristic is None else _a_star)(engine, state, wanted, options, bounds)
+    return (_breadth_first if engine.heuristic is None else _a_star)(engine, state, wanted, over, options, bounds)
+
+
+def _ended(engine: Engine) -> Callable[[Any], bool]:
+    """Whether the level ends in a state: on the way to a subgoal its completion is as much in the way as game over."""
+    is_goal, is_over = engine.is_goal, engine.is_over
+
+    def ended(state: Any) -> bool:
+        return truth(is_goal(state), is_goal) or (is_over is not None and truth(is_over(state), is_over))
+
+    return ended
 
 
 class _LateError(Exception):
@@ -104,13 +115,15 @@ class _Options:
         return self._tidied
 
 
-def _breadth_first(engine: Engine, start: Any, wanted: Callable[[Any], Any], options: _Options, bounds: Bounds) -> Way:
+def _breadth_first(
+    engine: Engine, start: Any, wanted: Callable[[Any], Any], over: Callable[[Any], Any] | None, options: _Options, bounds: Bounds
+) -> Way:
     """Layer by layer, so the first way found is a shortest one. Every state is tested for the goal once, when it is first seen.
 
     States are kept in the order they were found, each with the index of the state it came from and the action that led to it
     (three flat lists: measured a tenth faster than one tuple a state).
     """
-    step, over, key, fixed = engine.step, engine.is_over, engine.key, options.fixed
+    step, key, fixed = engine.step, engine.key, options.fixed
     limit, depth, clock = bounds.nodes, bounds.depth, _Clock(bounds.deadline)
     seen = {start if key is None else key(start)}
     add, size, nodes = seen.add, 1, 0
@@ -163,12 +176,14 @@ def _way(at: int, origins: list[int], actions: list[Action]) -> list[Action]:
     return way[::-1]
 
 
-def _a_star(engine: Engine, start: Any, wanted: Callable[[Any], Any], options: _Options, bounds: Bounds) -> Way:
+def _a_star(
+    engine: Engine, start: Any, wanted: Callable[[Any], Any], over: Callable[[Any], Any] | None, options: _Options, bounds: Bounds
+) -> Way:
     """Least (actions so far + `heuristic`) first; a state that is reached again by fewer actions is opened again.
 
     Equal ones: the deeper first, then the older. Kept as in _breadth_first.
     """
-    step, over, key = engine.step, engine.is_over, engine.key
+    step, key = engine.step, engine.key
     best = {start if key is None else key(start): 0}
     states, origins, actions = [start], [0], [Action(0)]
     heap: list[tuple[float, int, int]] = [(0.0, 0, 0)]  # estimate of the whole way, minus the actions so far, index

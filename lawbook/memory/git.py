@@ -90,7 +90,7 @@ class GitMemory:
         head, there = self._id(_BRANCH), self._id(f"refs/tags/{saved.tag}")
         if there is None:
             self._import(head, [saved])
-        elif self.load(saved.tag) != Hypothesis(hypothesis.rulebook, dict(hypothesis.files)):
+        elif self.load(saved.tag) != hypothesis:
             raise LawbookError(
                 f"The memory {self.path} has another {saved.tag} than the ledger; it must be rebuilt from the ledger."
             )

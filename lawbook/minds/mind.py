@@ -47,8 +47,10 @@ class Version:
 
 @dataclass(frozen=True)
 class News:
-    """What the population did since this member last proposed: who supplied the plan (None: a probe nobody planned), what was
-    sent, how many of those steps this member predicted wrongly."""
+    """What was sent since this member last proposed, one for each action. What came back stands in the record.
+
+    at: actions sent by then, this one included; driver: the member whose plan, probe or reset it was (None: the reset of a level
+    that was over); kind: plan, probe or reset."""
 
     at: int
     driver: int | None

@@ -55,7 +55,8 @@ class RemoteArcWorld:
         try:
             card = self._arcade.get_scorecard(self._env.scorecard_id)
         except RequestException as error:
-            if error.response is not None and error.response.status_code == 403:  # in competition nobody sees a card before its end
+            # In competition nobody sees a card before its end (403), and nobody one that was closed (404).
+            if error.response is not None and error.response.status_code in (403, 404):
                 return None
             raise WorldError(f"The scorecard cannot be read: {_why(error, self._env.base_url)}") from error
         runs = [run for game in (card.environments if card else ()) for run in game.runs if run.guid == self._env.guid]

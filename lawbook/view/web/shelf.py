@@ -69,7 +69,11 @@ class Shelf:
 
     def folder(self, name: str) -> RunFolder:
         """The run of that name. Raises UsageError when there is none."""
-        if name in ("", ".", "..") or "/" in name or "\0" in name or not (self.out / name / "ledger.sqlite").is_file():
+        try:
+            found = name not in ("", ".", "..") and "/" not in name and (self.out / name / "ledger.sqlite").is_file()
+        except (OSError, ValueError):  # too long, or with what no file system has in a name
+            found = False
+        if not found:
             raise UsageError(f"There is no run {one_line(name, 100)!r} in {self.out}.")
         return RunFolder(self.out / name)
 

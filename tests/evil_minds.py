@@ -1,0 +1,39 @@
+"""A mind whose every text is meant to break whoever shows it: a terminal, a page, a parser of rules."""
+
+from __future__ import annotations
+
+from minds import Scripted, replaced, worked_example
+
+from lawbook.answers import Probe
+from lawbook.hypothesis import ENGINE, Hypothesis, Proposal
+from lawbook.minds.mind import Case
+from lawbook.record import Action
+
+TRUE = worked_example()
+NO_HOLES = replaced(TRUE, "return here(state) == 1  # R3", "return False  # R3", ("ends the game", "does nothing"))
+STILL_NO_HOLES = replaced(
+    TRUE, "return here(state) == 1  # R3", "return here(state) == 99  # R3", ("ends the game", "is odd")
+)
+"""Wrong in the same place once more: after a fall it is refused with a counterexample."""
+EVIL = "[/red][bold]\x1b[2J\x1b]0;owned\x07<script>alert(1)</script>\u202egnirts\u2066 &amp; </style> ]]> \ud800 \x00"
+DOWN = Action(2)
+
+
+class Evil(Scripted):
+    """Says EVIL in everything."""
+
+    def propose(self, case: Case) -> Proposal:
+        proposal = super().propose(case)
+        return Proposal(proposal.decision, proposal.rulebook, proposal.files, f"because {EVIL}")
+
+
+def evil(more: str = "") -> Evil:
+    """more: text that its rulebook and its program hold besides, on one line."""
+    wrong, right = (
+        Hypothesis(
+            f"{h.rulebook}\nQ8 Is it {EVIL}{more}?\n",
+            {ENGINE: f"{h.files[ENGINE]}\n# <script>alert(2)</script> [/red] \u202e {more}\n"},
+        )
+        for h in (NO_HOLES, TRUE)
+    )
+    return Evil([wrong, right], [Probe(DOWN, f"what is {EVIL}?")])
