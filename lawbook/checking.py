@@ -26,6 +26,8 @@ class Checked:
     needed: bool
     steps: int
     head: str
+    fallen: tuple[str, ...] = ()
+    """For each member why nothing of it stands, empty where something does."""
 
     @property
     def holds(self) -> bool:
@@ -73,4 +75,17 @@ def check(ledger: Ledger, *, files: Mapping[str, str] | None = None, weak: bool 
     else:
         verdicts = [None] * len(standing)
     steps = sum(len(trajectory) for trajectory in state.record)
-    return Checked(None, tuple(verdicts), rules.needs_hypothesis, steps, ledger.head)
+    reasons = () if files else tuple(fallen(member, state.record) for member in state.members)
+    return Checked(None, tuple(verdicts), rules.needs_hypothesis, steps, ledger.head, reasons)
+
+
+def fallen(member: Member, record: Record) -> str:
+    """Why nothing of this member stands; empty where something does."""
+    if member.admissible:
+        return ""
+    if member.hypothesis is None:
+        return "nothing admissible stood at the end, for nothing was ever accepted"
+    example = member.verdict.counterexample if member.verdict and not member.rounds else None
+    if example is None or (example.trajectory, example.step) != (len(record) - 1, len(record[-1])):
+        return f"version {member.version} was refuted, and nothing was accepted after it"
+    return f"the last step refuted version {member.version}"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from lawbook.runfolder import RunFolder
     from lawbook.view.numbers import Brief
 
+INSTALL = "install it with pip, or in a clone run make setup and then .venv/bin/lawbook"
+
 PAUSED, USAGE, REPORT_IT = 1, 2, 70
 """Exit codes besides those of the errors: paused, wrong use, and a bug of ours (EX_SOFTWARE of sysexits.h)."""
 
@@ -40,6 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(code)
     except LawbookError as error:
         return _fail(str(error), error.exit_code)
+    except ModuleNotFoundError as error:
+        if (error.name or "") not in ("numpy", "rich", "arcengine", "tomli_w"):
+            return _bug(error)
+        return _fail(f"Lawbook needs Python 3.12 or newer and its packages; {error.name} is missing: {INSTALL}.", USAGE)
     except BrokenPipeError:
         # `| head` has seen enough. What is still buffered goes nowhere, or Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -47,10 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted.", PAUSED)
     except Exception as error:
-        if os.environ.get("LAWBOOK_DEBUG"):
-            raise
-        kind = type(error).__name__
-        return _fail(f"this is a bug in Lawbook ({kind}: {error}); please report it, with what LAWBOOK_DEBUG=1 shows.", REPORT_IT)
+        return _bug(error)
+
+
+def _bug(error: Exception) -> int:
+    if os.environ.get("LAWBOOK_DEBUG"):
+        raise error
+    kind = type(error).__name__
+    return _fail(f"this is a bug in Lawbook ({kind}: {error}); please report it, with what LAWBOOK_DEBUG=1 shows.", REPORT_IT)
 
 
 def _fail(sentence: str, code: int) -> int:
@@ -63,7 +73,21 @@ def _fail(sentence: str, code: int) -> int:
 class _Parser(argparse.ArgumentParser):
     """argparse, with one sentence instead of a usage block."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse's. What a command does not know it says itself: it knows what it has instead."""
+        found, left = super().parse_known_args(args, namespace)
+        wrong = next((word.partition("=")[0] for word in left if word.startswith("-")), None)
+        if wrong and self._subparsers is None:
+            from lawbook.plugins import nearest
+
+            near = nearest(wrong, self._option_string_actions)
+            raise UsageError(f"{self.prog} has no option {wrong}.{near} `{self.prog} --help` tells what there is.")
+        return found, left
+
     def error(self, message: str) -> NoReturn:
+        number = re.fullmatch(r"argument (?:-\w/)?-*([\w-]+): invalid int value: ('.*')", message, re.DOTALL)
+        if number:
+            message = f"{number[1]} is a whole number, not {number[2]}"
         unknown = re.match(r"argument COMMAND: invalid choice: ('.*?') \(choose from (.*)\)", message)
         if unknown:
             from lawbook.plugins import nearest
@@ -99,9 +123,9 @@ def _parser() -> _Parser:
     shown.add_argument("--json", action="store_true", help="as one JSON object")
     proof = on_run("verify", _verify, "replay a run's final hypotheses on its record, from the ledger alone")
     proof.add_argument("--program", metavar="DIR", type=Path, help="a program of your own instead: the modules in this folder")
-    history = on_run("history", _history, "every proposal of a run: why, its diff, accepted or refused")
+    history = on_run("history", _history, "every proposal of a run: why, the rulebook's diff, accepted or refused")
     history.add_argument("--member", type=int, metavar="N", help="only this member, from 0")
-    history.add_argument("--full", action="store_true", help="whole texts instead of diffs")
+    history.add_argument("--full", action="store_true", help="the program's diff and the whole texts too")
     book = on_run("rulebook", _rulebook, "print the rulebook as it stands")
     book.add_argument("--member", type=int, default=0, metavar="N", help="of this member, from 0")
     program = on_run("program", _program, "print the program as it stands")
@@ -206,7 +230,8 @@ def _worlds(given: argparse.Namespace) -> int:
     from lawbook.worlds.address import GROUP, world_source
 
     _games(given)
-    _list(((kind, f"{kind}:") for kind in plugins.offered(GROUP)), world_source)
+    found = plugins.offered(GROUP)
+    _list(((kind, f"{kind}:") for kind in found), world_source, lambda kind, source: plugins.absent(found[kind], kind, source))
     return 0
 
 
@@ -217,7 +242,9 @@ def _minds(given: argparse.Namespace) -> int:
     return 0
 
 
-def _list(kinds: Iterable[tuple[str, str]], load: Callable[[str], object]) -> None:
+def _list(
+    kinds: Iterable[tuple[str, str]], load: Callable[[str], object], lacks: Callable[[str, object], str] = lambda *_: ""
+) -> None:
     """Every kind with its summary and names. One that cannot be had is listed with the sentence that says why."""
     from rich.text import Text
 
@@ -226,6 +253,7 @@ def _list(kinds: Iterable[tuple[str, str]], load: Callable[[str], object]) -> No
         try:
             source = load(kind)
             names, summary = [(str(n), str(a)) for n, a in source.names()], str(source.summary)  # type: ignore[attr-defined]
+            summary = " ".join(filter(None, (summary, lacks(kind, source))))
         except UsageError as error:
             names, summary = [], str(error)
         except Exception as error:  # somebody else's source: one that is broken does not hide the others
@@ -311,12 +339,14 @@ def _program(given: argparse.Namespace) -> int:
 
 def _text(given: argparse.Namespace, pick: Callable[[dict[str, str]], list[str]]) -> int:
     """Print texts of one member's hypothesis: as they are into a pipe, cleaned where a terminal would obey them."""
+    from lawbook.checking import fallen
     from lawbook.launch import fold
     from lawbook.view.rules import texts
     from lawbook.view.words import clean
 
     with open_ledger(folder_of(given.run, given.out)) as ledger:
-        members = fold(ledger).members
+        state = fold(ledger)
+    members = state.members
     if not 0 <= given.member < len(members):
         raise UsageError(f"There is no member {given.member}; this run has {len(members)}, counted from 0.")
     hypothesis = members[given.member].hypothesis
@@ -324,6 +354,8 @@ def _text(given: argparse.Namespace, pick: Callable[[dict[str, str]], list[str]]
         raise UsageError(
             f"Member {given.member} of this run never had a hypothesis that was accepted; `lawbook history` shows what it tried."
         )
+    if why := fallen(members[given.member], state.record):
+        print(f"lawbook: {why}; this is what it said.", file=sys.stderr)
     for text in pick(texts(hypothesis)):
         print(clean(text) if sys.stdout.isatty() else text, end="" if text.endswith("\n") else "\n")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -12,7 +13,7 @@ import numpy as np
 
 from lawbook import gate
 from lawbook.answers import Limits
-from lawbook.errors import UsageError, WorldError
+from lawbook.errors import LawbookError, UsageError, WorldError
 from lawbook.host.host import Host
 from lawbook.journal import Journal, Listener
 from lawbook.memory.bodies import action_of
@@ -49,14 +50,26 @@ def new_run(
         stack.callback(world.close)
         host = host or stack.enter_context(Host(weak=config.weak_sandbox, memory_mb=config.memory_mb))
         folder = RunFolder.make(out, config)
+        state = State(Record(world.spec.levels), [Member(index) for index in range(config.population)])
+        stack.enter_context(_not_left_empty(folder, state))
         ledger = Ledger.create(folder.ledger)
         stack.callback(ledger.close)
-        state = State(Record(world.spec.levels), [Member(index) for index in range(config.population)])
         journal = Journal(ledger, state, [listener] if listener else [])
         session = _session(journal, world, host, GitMemory(folder.memory), mind, config)
         stack.callback(session.close)
         session.open(_opening(config, world, host))
         yield folder, session
+
+
+@contextmanager
+def _not_left_empty(folder: RunFolder, state: State) -> Iterator[None]:
+    """A run that failed before it saw anything leaves no folder behind."""
+    try:
+        yield
+    except LawbookError:
+        if state.record.last is None:
+            shutil.rmtree(folder.path, ignore_errors=True)
+        raise
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def _view(given: argparse.Namespace) -> int:
     try:
         from lawbook.view.web.serve import serve
     except ImportError as error:
-        raise UsageError(f"The viewer needs {error.name}; install it with: pip install 'lawbook[view]'") from error
+        raise UsageError(f"The viewer needs {error.name}; pip install 'lawbook[view]' (in a clone: pip install '.[view]') brings it.") from error
     out, run = given.runs or given.out, None
     if (out / "ledger.sqlite").is_file():
         path = RunFolder.open(out).path.resolve()

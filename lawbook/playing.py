@@ -44,7 +44,7 @@ class Show:
 
     def stage(self) -> tuple[Console, Silent]:
         """Where words for people go, and what shows the run."""
-        console = Terminal(file=sys.stderr if self.json else sys.stdout, highlight=False, quiet=self.quiet)
+        console = Terminal(file=sys.stdout, highlight=False, quiet=self.quiet or self.json)
         if self.quiet or self.json:
             return console, Silent()
         if self.plain or not console.is_terminal or console.color_system is None:
@@ -96,13 +96,15 @@ def _close(folder: RunFolder, console: Console, show: Show, paused: str) -> None
         told = numbers(ledger)
         written = _report(folder, ledger)
     if paused:
-        print(f"lawbook: {one_line(paused)}" if paused != "paused" else paused, end="; ", file=sys.stderr)
-        how = f"go on with: lawbook play --resume {folder.path}" if told.outcome is None else "the run has ended"
-        print(how, file=sys.stderr)
+        why = f"lawbook: {one_line(paused).rstrip('.')}" if paused != "paused" else paused
+        how = "; the run has ended"
+        if told.outcome is None:
+            how = f"{':' if 'resume' in why else '; go on with:'} lawbook play --resume {folder.path}"  # no advice twice
+        print(f"{why}{how}", file=sys.stderr)
     if show.json:
         print(json.dumps(told.json() | {"outcome": told.outcome or "paused", "run": str(folder.path)}))
         return
-    console.print(tell.ending(told), soft_wrap=True)
+    console.print(tell.ending(told), soft_wrap=not console.is_terminal)
     _say(console, f"run     {folder.path}", "dim")
     if written:
         _say(console, f"report  {folder.report}", "dim")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import re
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
@@ -49,5 +50,14 @@ def missing(entry: EntryPoint | None, what: str, error: ImportError) -> str:
     extras = [match[2] for match in found if match[1].lower().replace("-", "_") == package.lower()]
     if entry and entry.dist and extras:
         extra = min(extras, key=lambda extra: (extra == "all", extra))  # the narrowest: builders write `all` out in full
-        return f"{what} need {package}, which is not installed; pip install '{entry.dist.name}[{extra}]' brings it."
+        install = f"pip install '{entry.dist.name}[{extra}]' (in a clone: pip install '.[{extra}]')"
+        return f"{what} need {package}, which is not installed; {install} brings it."
     return f"{what} need the Python module {package}, which is not installed; install the package that holds it."
+
+
+def absent(entry: EntryPoint, kind: str, source: object) -> str:
+    """The same sentence about a source that can be listed without the package it names as its `package`; empty when that is there."""
+    package = str(getattr(source, "package", ""))
+    if not package or importlib.util.find_spec(package.partition(".")[0]) is not None:
+        return ""
+    return missing(entry, f"{kind}: worlds", ImportError(name=package))

@@ -21,9 +21,10 @@ from lawbook.memory.git import GitMemory
 from lawbook.memory.ledger import Kind
 from lawbook.minds.mind import Case, Mind, Why, judge_by_trace
 from lawbook.plan import find_plan, roll
-from lawbook.record import RESET, Action, Record
+from lawbook.reading import Reading
+from lawbook.record import RESET, Action
 from lawbook.regression import regress, report
-from lawbook.state import Ending, Member, Sort, State
+from lawbook.state import Ending, Member, Sort
 from lawbook.trial import examine
 from lawbook.verify import verify
 from lawbook.worlds.world import World
@@ -32,7 +33,7 @@ DECLARED = (Ending.FINISHED, Ending.STUCK, Ending.IN_DOUBT)
 """Endings that `finish` takes; the others follow from what was observed."""
 
 
-class Session:
+class Session(Reading):
     """A run that is open: a fold over its journal, with a world, a host and (for our loop) a mind.
 
     budget: actions in all (B), resets included; seed: of every draw; limits: of every search, but for the depth (the budget left).
@@ -58,39 +59,7 @@ class Session:
         self._found: dict[tuple[int, str | None], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
         self._rolled: Sequence[Prediction] = ()
 
-    # -- what there is ------------------------------------------------------------------------------------------------------
-
-    @property
-    def state(self) -> State:
-        return self.journal.state
-
-    @property
-    def record(self) -> Record:
-        return self.state.record
-
-    @property
-    def ended(self) -> Ending | None:
-        return self.state.ending
-
-    @property
-    def left(self) -> int:
-        """Actions that may still be sent."""
-        return self.budget - self.state.sent
-
-    @property
-    def ahead(self) -> Sequence[Prediction]:
-        """What the rest of the plan being followed is predicted to show; empty where nobody knows, as after a resume."""
-        active = self.state.active
-        return self._rolled[active.at :] if active else ()
-
-    def admissible(self) -> list[int]:
-        return [m.index for m in self.state.members if m.admissible]
-
-    def due(self) -> list[int]:
-        """Members whose mind is to reflect now. None where the protocol asks for no hypothesis."""
-        if self.ended or not self.rules.needs_hypothesis:
-            return []
-        return [m.index for m in self.state.members if m.due]
+    # -- whose turn it is ---------------------------------------------------------------------------------------------------
 
     def wonder(self) -> list[int]:
         """Admissible members not yet asked, on this state of the record, why nobody has a plan. They are due now."""
@@ -186,6 +155,18 @@ class Session:
     def verify(self, member: int = 0) -> Verdict:
         """Replay the whole record once more with this member's program. Changes nothing. Raises RefusedError without a program."""
         return verify(self._program(member), self.record, compares=self.rules.compares)
+
+    def simulate(
+        self, actions: Sequence[Action], member: int = 0, trajectory: int = -1, step: int | None = None
+    ) -> tuple[Prediction, ...]:
+        """What this member's program says `actions` would show, from the present or from after `step` actions of a trajectory.
+
+        Any program that was once accepted may be asked, falsified or not. Nothing is sent. Raises RefusedError.
+        """
+        rolled = roll(self._program(member), self.prefix(trajectory, step), [outside.action(action) for action in actions])
+        if isinstance(rolled, Fault):
+            raise RefusedError(f"The program fails on those actions: {rolled.reason}")
+        return rolled[0]
 
     # -- planning ------------------------------------------------------------------------------------------------------------
 
@@ -401,12 +382,6 @@ class Session:
         if isinstance(program, Fault):
             raise HostError(f"A program that was accepted does not load any more ({program.reason}); resume the run to try again.")
         return program
-
-    def _member(self, member: int) -> Member:
-        members = self.state.members
-        if type(member) is not int or not 0 <= member < len(members):
-            raise RefusedError(f"There is no such member; members are numbered from 0 to {len(members) - 1}.")
-        return members[member]
 
     def _require_open(self) -> None:
         if self.ended:

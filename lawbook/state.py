@@ -200,11 +200,12 @@ class State:
                 self.active = None
         for member in self.members:
             member.refusals, member.refusal, member.faults = 0, "", 0
+            member.simplify |= completed and not self.record.won
             if not member.admissible:
                 # New evidence: a mind that had used up its rounds is asked again.
                 member.rounds, member.why = 0, member.why or Why.MISMATCH
             elif completed and not self.record.won:
-                member.why, member.rounds, member.simplify = Why.LEVEL, 0, True
+                member.why, member.rounds = Why.LEVEL, 0
             if intent is not None:
                 member.news.append(News(self.sent, intent.member, intent.sort.value, (action,)))
 

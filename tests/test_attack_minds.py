@@ -232,7 +232,7 @@ def test_rules_are_found_where_they_were(rulebook: str) -> None:
 
     slow = re.compile(r"^\s*(?:[-*#>]+\s*)*\**((?:R|Q)\d+)\b", re.MULTILINE)
     found = trace(Hypothesis(rulebook, {}))
-    assert {*found.rules, *found.questions} == set(slow.findall(rulebook[:25])) or len(rulebook) > 25
+    assert {*found.rules, *found.questions} == set(slow.findall(rulebook))
 
 
 def test_a_huge_program_is_not_even_read(believer: Session) -> None:

@@ -105,8 +105,8 @@ def test_a_run_that_fails_is_told_and_leaves_the_others_alone(tmp_path: Path, ca
         ("worlds = ['demo:maze']\ncaps = 3", "caps is a table"),
         ("worlds = ['dmo:maze']", "Did you mean 'demo'"),
         ("worlds = ['demo:maze'", "is no TOML"),
-        ("worlds = ['arc:ls20']\nmode = 'onlin'", "mode is one of"),
-        ("worlds = ['arc:ls20']\nseeds = [0, 1]\nmode = 'competition'", "takes each game once"),
+        ("worlds = ['arc:zq77']\nmode = 'onlin'", "mode is one of"),
+        ("worlds = ['arc:zq77']\nseeds = [0, 1]\nmode = 'competition'", "takes each game once"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_a_sentence(tmp_path: Path, text: str, says: str) -> None:

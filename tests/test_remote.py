@@ -224,18 +224,18 @@ def test_a_game_that_is_not_there_is_named(server: Server, name: str, says: str)
 
 
 def test_options_say_how_and_are_said_once() -> None:
-    assert arc.addressed("arc:ls20?seed=1", mode="online", card="") == "arc:ls20?seed=1&mode=online"
+    assert arc.addressed("arc:zq77?seed=1", mode="online", card="") == "arc:zq77?seed=1&mode=online"
     with pytest.raises(UsageError, match="keep one"):
-        arc.addressed("arc:ls20?mode=online", mode="competition")
+        arc.addressed("arc:zq77?mode=online", mode="competition")
     with pytest.raises(UsageError, match="no game of ARC-AGI-3"):
         arc.addressed("demo:maze", mode="online")
     with pytest.raises(UsageError, match="mode is one of"):
-        make(WorldAddress.parse("arc:ls20?mode=onlin"))
+        make(WorldAddress.parse("arc:zq77?mode=onlin"))
 
 
 def test_only_a_world_on_a_server_is_given_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(arc.KEY, "our-key")
-    given = [arc.environment(WorldAddress.parse(text)) for text in ("arc:ls20", "demo:maze", "arc:ls20?mode=online")]
+    given = [arc.environment(WorldAddress.parse(text)) for text in ("arc:zq77", "demo:maze", "arc:zq77?mode=online")]
     assert [arc.KEY in one for one in given] == [False, False, True]
 
 

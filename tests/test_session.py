@@ -309,6 +309,29 @@ def test_one_history_with_two_outcomes_ends_the_run_with_both(tmp_path: Path, ho
     assert "not deterministic" in sentence and "trajectory 0" in sentence
 
 
+def test_what_a_door_can_ask_changes_nothing(tmp_path: Path, host: Host) -> None:
+    with new_run(RunConfig(LAKE, budget=40), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
+        assert session.status().due == (0,) and session.status().admissible == () and session.status().unpredicted == 10
+        assert session.propose(Proposal(Decision.REVISE_RULEBOOK, NO_HOLES.rulebook, NO_HOLES.files)).admissible
+        session.probe(DOWN, "what is there?")
+        session.probe(RIGHT, "a hole?")
+        assert session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, TRUE.files)).admissible
+        events = len(session.journal.ledger)
+        standing = session.status()
+        assert (standing.status, standing.sent, standing.left, standing.admissible) == (Status.OVER, 2, 38, (0,))
+        assert session.observe() is session.record.here.last and session.observe(0, 0) is session.record.here.first
+        assert [version.outcome for version in session.history()] == [Outcome.ADMISSIBLE, Outcome.ADMISSIBLE]
+        assert session.restore(1) == NO_HOLES and session.restore(2) == TRUE
+        assert "+R3. Entering a cell with code 1 ends the game." in session.diff(1, 2)
+        shown = session.simulate([DOWN, RIGHT], trajectory=0, step=0)
+        assert [seen.status for seen in shown] == [Status.RUNNING, Status.OVER]
+        assert (shown[0].frame == session.observe(0, 1).frame).all()
+        for refused in (lambda: session.observe(3), lambda: session.restore(9), lambda: session.diff(1, 9)):
+            with pytest.raises(RefusedError):
+                refused()
+        assert len(session.journal.ledger) == events and session.verify().admissible
+
+
 # -- what survives -------------------------------------------------------------------------------------------------------------
 
 

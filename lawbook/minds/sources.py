@@ -17,7 +17,7 @@ def mind_source(name: str) -> MindSource:
     """Raises UsageError for one that is not there or cannot be had."""
     known = plugins.offered(GROUP)
     if name not in known:
-        raise UsageError(f"There is no mind {name!r}.{plugins.nearest(name, known)} `lawbook minds` lists what there is.")
+        raise UsageError(f"There is no mind {name!r}.{plugins.nearest(name, known)} There is: {', '.join(known)}.")
     source = plugins.load(known[name], f"{name} minds")
     if not isinstance(source, MindSource):
         raise UsageError(f"{known[name].value} makes no minds; it needs a summary, names() and make(argument).")

@@ -26,7 +26,7 @@ class Row:
 
     @property
     def game(self) -> str:
-        """Its name without version and options: `ls20` for arc:ls20/0a1b2c3d?seed=1, `demo:maze` for demo:maze?seed=3."""
+        """Its name without version and options: `zq77` for arc:zq77/0a1b2c3d?seed=1, `demo:maze` for demo:maze?seed=3."""
         scheme, _, rest = self.counted.world.partition("?")[0].partition(":")
         return rest.replace("-", "/").partition("/")[0] if scheme == "arc" else f"{scheme}:{rest}"
 

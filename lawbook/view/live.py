@@ -14,14 +14,14 @@ from rich.text import Text
 from lawbook.answers import Prediction
 from lawbook.gate import Protocol as Rules
 from lawbook.journal import Journal
-from lawbook.memory.ledger import Event, Kind
+from lawbook.memory.ledger import Event, Kind, Ledger
 from lawbook.minds.mind import Why
 from lawbook.record import Status
 from lawbook.state import Sort, State
 from lawbook.view.rules import Change, changes
 from lawbook.view.scene import COLOURS, Scene
-from lawbook.view.story import Teller
-from lawbook.view.told import Ended, Missed, Planned, Proposed, Stepped, Told
+from lawbook.view.story import Teller, story
+from lawbook.view.told import Ended, Missed, Opened, Planned, Proposed, Stepped, Told
 from lawbook.view.way import way
 from lawbook.view.words import count, one_line
 
@@ -101,7 +101,7 @@ class Picture(Silent):
         self.scene = Scene(board=board)
         self._purse = PURSE if pauses else 0.0
         self._live = Live(console=console, refresh_per_second=IDLE, get_renderable=lambda: self.scene, vertical_overflow="crop")
-        self._drawn = 0.0
+        self._drawn, self._told = 0.0, -1
         self.failed = False
 
     def __enter__(self) -> Self:
@@ -131,8 +131,20 @@ class Picture(Silent):
         )
         self._teller.catch_up()
         self._happened: list[tuple[int, str, str]] = []
+        self._remember(state, ledger)
         self._tell(None)
         session.journal.listeners.append(self._listen)
+
+    def _remember(self, state: State, ledger: Ledger) -> None:
+        """What a run that is taken up again had told before, and the action that led to what is on the board."""
+        for told, _ in story(ledger):
+            if told.at > state.sent:
+                break
+            if isinstance(told, Stepped):
+                self.scene = self.scene.but(action=told.action)
+            if told.line and not isinstance(told, Opened):
+                self._happened = [*self._happened[-20:], (told.at, told.mood, told.line)]
+                self._told = told.seq
 
     def _listen(self, event: Event) -> None:
         if self.failed:
@@ -147,7 +159,7 @@ class Picture(Silent):
     def _tell(self, told: Told | None) -> None:
         state, scene = self._session.journal.state, self.scene
         mood, doing = what_now(state, self._session.rules)
-        if told is not None and told.line:
+        if told is not None and told.line and told.seq > self._told:
             self._happened = [*self._happened[-20:], (told.at, told.mood, told.line)]
         seen: dict[str, object] = {}
         match told:
@@ -175,14 +187,14 @@ class Picture(Silent):
                 "level": level,
                 "completed": level,
                 "spent": spent,
-                "baseline": f"{self._baseline} {known}" if known else "",
+                "baseline": f"{'best' if self._baseline == 'optimal' else self._baseline} {known}" if known else "",
                 "actions": state.sent,
                 "happened": tuple(self._happened),
                 "counters": (
-                    ("versions", f"{sum(m.version for m in members)}"),
+                    _counter(sum(m.version for m in members), "version"),
                     ("wrong", f"{state.mismatches}"),
                     ("refused", f"{sum(v.outcome != 'admissible' for m in members for v in m.history)}"),
-                    ("calls", f"{sum(m.asked for m in members)}"),
+                    _counter(sum(m.asked for m in members), "call"),
                 ),
                 **seen,
             }
@@ -256,6 +268,10 @@ def what_now(state: State, rules: Rules) -> tuple[str, str]:
     if any(member.admissible for member in state.members):
         return "busy", "looking for a way to the goal"
     return "ask", _THOUGHTS[Why.EXPLORE]
+
+
+def _counter(number: int, one: str) -> tuple[str, str]:
+    return one if number == 1 else f"{one}s", f"{number:,}"
 
 
 def _standing(state: State, member: int) -> list[Change]:

@@ -90,11 +90,13 @@ def texts(hypothesis: Hypothesis | None) -> dict[str, str]:
     return {} if hypothesis is None else {RULEBOOK: hypothesis.rulebook, **hypothesis.files}
 
 
-def diff(before: Hypothesis | None, after: Hypothesis) -> list[str]:
-    """Lines of a unified diff of rulebook and program; empty when nothing changed."""
+def diff(before: Hypothesis | None, after: Hypothesis, *, program: bool = True) -> list[str]:
+    """Lines of a unified diff of the rulebook, and of the program if asked for; empty when nothing changed."""
     old, new = texts(before), texts(after)
     lines: list[str] = []
     for name in dict.fromkeys([*new, *old]):
+        if name != RULEBOOK and not program:
+            continue
         one, two = old.get(name, ""), new.get(name, "")
         if one != two:
             lines += difflib.unified_diff(

@@ -120,33 +120,30 @@ class Scene:
         return [_line(line) for line in [*lines, *self._rules(width, height - len(lines))][:height]]
 
     def _bar(self, width: int) -> Text:
-        numbers = f" {self.actions:,} of {self.budget:,} actions"
-        if self.spent and self.baseline:
-            numbers += f", {self.spent:,} here ({self.baseline})"
-        numbers = numbers[: max(width - 8, 0)]
-        length = max(min(width - len(numbers), 24), 4)
+        """What is spent, beside a bar where there is room for one."""
+        here = f", {self.spent:,} here, {self.baseline}" if self.spent and self.baseline else ""
+        sent = f"{self.actions:,} of {self.budget:,}"
+        words = next((words for words in (f"{sent} actions{here}", f"{sent}{here}") if len(words) <= width), f"{sent} actions")
+        length = min(width - len(words) - 1, 24)
+        if length < 4:
+            return Text(words)
         full = min(round(length * self.actions / self.budget), length)
-        return Text.assemble(("━" * full, COLOURS[self.mood]), ("━" * (length - full), "bright_black"), (numbers, ""))
+        return Text.assemble(("━" * full, COLOURS[self.mood]), ("━" * (length - full), "bright_black"), f" {words}")
 
     def _rules(self, width: int, room: int) -> Iterator[Text]:
-        """As many entries as there is room for: those that have just changed come before those that stood already."""
+        """As many entries as there is room for: first those that have just changed, then rules that stood, then questions."""
         if not self.rules:
             yield Text("nothing is believed yet", style="dim italic")
             return
         per = 2 if room >= 10 else 1
-        drawn = [(change, _entry(change, width, per)) for change in self.rules]
-        kept: set[int] = set()
-        used = 0
-        for k in sorted(range(len(drawn)), key=lambda k: (drawn[k][0].mark == " ", drawn[k][0].name.startswith("Q"), k)):
-            takes = len(drawn[k][1])
-            if used + takes <= room - (len(kept) < len(drawn) - 1):
-                kept.add(k)
-                used += takes
-        for k, (_, lines) in enumerate(drawn):
-            if k in kept:
+        kept = used = 0
+        for change in sorted(self.rules, key=lambda change: (change.mark == " ", change.name.startswith("Q"))):
+            lines = _entry(change, width, per)
+            if used + len(lines) <= room - (kept < len(self.rules) - 1):
                 yield from lines
-        if len(kept) < len(drawn):
-            yield Text(f"… and {len(drawn) - len(kept)} more", style="dim")
+                kept, used = kept + 1, used + len(lines)
+        if kept < len(self.rules):
+            yield Text(f"… and {len(self.rules) - kept} more", style="dim")
 
     def _happened(self, width: int, lines: int) -> Iterator[Text]:
         for at, mood, line in self.happened[-lines:]:

@@ -32,7 +32,7 @@ def ending(numbers: RunNumbers) -> Text:
         f"{numbers.levels_completed}{of} levels",
         count(numbers.actions, "action") + shortest,
         count(numbers.versions, "version"),
-        count(numbers.mismatches, "wrong prediction"),
+        count(numbers.mismatches, "mismatch", "mismatches"),
         seconds(numbers.seconds),
     ]
     return Text.assemble((numbers.outcome or "not ended", f"bold {colour}"), f": {', '.join(told)}")
@@ -118,7 +118,8 @@ def runs(rows: Iterable[tuple[str, Brief | str]]) -> Iterator[Text]:
 
 
 def history(ledger: Ledger, *, member: int | None = None, full: bool = False) -> Iterator[Text]:
-    """Every proposal: what was decided and why it was asked, its diff or full texts, what the gate said. Raises UsageError."""
+    """Every proposal: what was decided and why it was asked, what the gate said, the rulebook's diff. full: the program's diff and
+    the whole texts too. Raises UsageError."""
     told_any = False
     for told, state in story(ledger):
         if member is not None and not 0 <= member < len(state.members):
@@ -132,7 +133,7 @@ def history(ledger: Ledger, *, member: int | None = None, full: bool = False) ->
             if told.version
             else "accepted"
             if told.accepted
-            else f"refused ({told.verdict.outcome})"
+            else told.verdict.refused
         )
         yield Text.assemble(
             (f"proposal {told.number}", "bold"),
@@ -144,10 +145,14 @@ def history(ledger: Ledger, *, member: int | None = None, full: bool = False) ->
         if not told.accepted:
             for line in clean(told.verdict.reason).splitlines():
                 yield Text(f"  {line}", style=COLOURS["bad"])
-        yield from _full(told.after) if full else (_diff_line(line) for line in diff(told.before, told.after))
+        yield from (_diff_line(line) for line in diff(told.before, told.after, program=full))
+        if full:
+            yield from _full(told.after)
         yield Text()
     if not told_any:
         yield Text("Nothing was proposed." if member is None else f"Member {member} proposed nothing.")
+    elif not full:
+        yield Text("--full shows the programs' diffs and the whole texts too.", style="dim")
 
 
 def _full(hypothesis: Hypothesis) -> Iterator[Text]:
@@ -162,10 +167,10 @@ def _diff_line(line: str) -> Text:
     return Text(f"  {clean(line)}", style=style)
 
 
-def verified(member: int, verdict: Verdict | None, steps: int) -> Text:
-    """What `verify` found about one member; None: nothing admissible stood at the end."""
+def verified(member: int, verdict: Verdict | None, steps: int, fallen: str = "") -> Text:
+    """What `verify` found about one member; None: nothing admissible stood at the end, fallen says why."""
     if verdict is None:
-        return Text(f"member {member}: nothing admissible stood at the end, so there is nothing to verify")
+        return Text(f"member {member}: {fallen or 'nothing admissible stood at the end'}, so there is nothing to verify")
     if verdict.admissible:
         return Text.assemble(
             f"member {member}: ",
@@ -184,4 +189,4 @@ def checked(found: Checked) -> Iterator[Text]:
         return
     yield Text.assemble("ledger: ", ("the chain holds", COLOURS["good"]), f", head {found.head}")
     for member, verdict in enumerate(found.verdicts):
-        yield verified(member, verdict, found.steps)
+        yield verified(member, verdict, found.steps, found.fallen[member] if found.fallen else "")

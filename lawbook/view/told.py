@@ -124,7 +124,7 @@ class Proposed(Told):
     @property
     def line(self) -> str:
         if not self.accepted:
-            return f"{self.whose}{self.decision} refused ({self.verdict.outcome}): {first_sentence(self.verdict.reason, 300)}"
+            return f"{self.whose}{self.decision} {self.verdict.refused}: {first_sentence(self.verdict.reason, 300)}"
         if self.version is None:
             return ""
         marks = [f"{change.mark}{change.name}" for change in self.changes if change.mark != " " and change.name.startswith("R")]
@@ -248,5 +248,8 @@ def parted(example: Counterexample) -> str:
     top = min(region.top for region in example.regions)
     left = min(region.left for region in example.regions)
     bottom, right = max(region.bottom for region in example.regions), max(region.right for region in example.regions)
-    cells = count(example.cells, "cell")
-    return f"{what} showed {cells} other than predicted, in rows {top} to {bottom}, columns {left} to {right}"
+    return f"{what}, {count(example.cells, 'cell')} in {_span('row', top, bottom)}, {_span('column', left, right)}"
+
+
+def _span(name: str, first: int, last: int) -> str:
+    return f"{name} {first}" if first == last else f"{name}s {first}-{last}"

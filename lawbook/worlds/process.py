@@ -216,7 +216,7 @@ class WorldProcess:
         line = self._words.last_line()
         if line and line not in how:
             how += f" (the last line it wrote was {line!r})"
-        raise WorldError(f"The world {self.address} {how}; mend it or its options, then resume or start again.")
+        raise WorldError(f"The world {self.address} {how}; mend it or its options.")
 
     def _linger(self) -> None:
         """It hung up: give it a moment to end by itself, so that we report its exit code and not our own SIGKILL. Reaps nothing."""
