@@ -112,9 +112,7 @@ def main() -> None:
     settings = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder, Host() as host:
         out = Path(folder)
-        print(
-            f"workload: {settings.world}, {settings.actions:,} actions in plans of {BATCH}, each predicted on disk before it is sent"
-        )
+        print(f"workload: {settings.world}, {settings.actions:,} actions in plans of {BATCH}, each predicted on disk beforehand")
         for population in (1, 2, 4):
             gaps, inside = timed(settings.world, settings.actions, population, out, host)
             late = sorted(gaps)[int(0.99 * len(gaps))]

@@ -2,13 +2,15 @@
 
 import sys
 
+_TOO_OLD = (
+    "lawbook: Lawbook needs Python 3.12 or newer and its packages; this is Python {}.{}: call a newer one, "
+    "or in a clone run make setup and then .venv/bin/lawbook.\n"
+)
+
 
 def main() -> int:
-    if sys.version_info < (3, 12):  # noqa: UP036: whoever calls a Python by name has not asked pip
-        sys.stderr.write(
-            "lawbook: Lawbook needs Python 3.12 or newer and its packages; this is Python %d.%d: call a newer one, "
-            "or in a clone run make setup and then .venv/bin/lawbook.\n" % sys.version_info[:2]  # noqa: UP031
-        )
+    if sys.version_info < (3, 12):  # noqa: UP036
+        sys.stderr.write(_TOO_OLD.format(*sys.version_info[:2]))  # whoever calls a Python by its name has not asked pip
         return 2
     from lawbook import cli
 

@@ -13,6 +13,8 @@ from lawbook.host.host import Host
 from lawbook.hypothesis import Hypothesis, misshapen
 from lawbook.launch import fold
 from lawbook.memory.ledger import Ledger
+from lawbook.record import Record
+from lawbook.state import Member
 from lawbook.verify import verify
 
 
@@ -86,6 +88,7 @@ def fallen(member: Member, record: Record) -> str:
     if member.hypothesis is None:
         return "nothing admissible stood at the end, for nothing was ever accepted"
     example = member.verdict.counterexample if member.verdict and not member.rounds else None
-    if example is None or (example.trajectory, example.step) != (len(record) - 1, len(record[-1])):
+    last = max(((number, len(trajectory)) for number, trajectory in enumerate(record) if len(trajectory)), default=(0, 0))
+    if example is None or (example.trajectory, example.step) != last:
         return f"version {member.version} was refuted, and nothing was accepted after it"
     return f"the last step refuted version {member.version}"

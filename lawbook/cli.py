@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from lawbook import __version__, competing, looking
 from lawbook.errors import LawbookError, UsageError
+from lawbook.finding import folder_of, open_ledger
 
 # Imports that cost time stand where they are needed: `lawbook --version` is to answer at once.
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from lawbook.memory.ledger import Ledger
-    from lawbook.runfolder import RunFolder
     from lawbook.view.numbers import Brief
 
 INSTALL = "install it with pip, or in a clone run make setup and then .venv/bin/lawbook"
@@ -402,27 +401,6 @@ def _picture(given: argparse.Namespace) -> int:
 
 
 # -- inside ----------------------------------------------------------------------------------------------------------------------
-
-
-def folder_of(run: str, out: Path) -> RunFolder:
-    """The run that was meant: a path, a name below `out`, or `last`."""
-    from lawbook.runfolder import RunFolder, runs_in
-
-    if run == "last":
-        folder = next(runs_in(out), None)
-        if folder is None:
-            raise UsageError(f"There are no runs in {out}; `lawbook play` makes one, and --out names another folder.")
-        return folder
-    for path in (Path(run), out / run):
-        if path.exists():
-            return RunFolder.open(path)
-    raise UsageError(f"There is no run {run!r}, here or in {out}; `lawbook runs` lists those there are.")
-
-
-def open_ledger(folder: RunFolder) -> Ledger:
-    from lawbook.memory.ledger import Ledger
-
-    return Ledger.open(folder.ledger, readonly=True)
 
 
 def _write(path: Path, text: str) -> None:

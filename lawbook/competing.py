@@ -68,7 +68,7 @@ def _card_options(parser: argparse.ArgumentParser) -> None:
 def on_card(given: argparse.Namespace, plays: Callable[[str], int]) -> int:
     """Play the world in the mode that was asked for; on a server on one card, which is closed when the run on it has ended."""
     from lawbook import cards
-    from lawbook.cli import open_ledger
+    from lawbook.finding import open_ledger
     from lawbook.runfolder import runs_in
     from lawbook.view.numbers import brief
     from lawbook.worlds import arc
@@ -94,7 +94,7 @@ def on_card(given: argparse.Namespace, plays: Callable[[str], int]) -> int:
 
 
 def _score(given: argparse.Namespace) -> int:
-    from lawbook.cli import open_ledger
+    from lawbook.finding import open_ledger
     from lawbook.score.counts import counting
     from lawbook.score.tables import rows_of, table
 
@@ -113,7 +113,7 @@ def _score(given: argparse.Namespace) -> int:
 
 def _regress(given: argparse.Namespace) -> int:
     from lawbook.answers import Fault, Limits
-    from lawbook.cli import folder_of, open_ledger
+    from lawbook.finding import folder_of, open_ledger
     from lawbook.host.host import Host
     from lawbook.launch import fold
     from lawbook.regression import regress
@@ -192,7 +192,7 @@ def _campaign(given: argparse.Namespace) -> int:
 
 def _folders(runs: Sequence[str], out: Path) -> list[RunFolder]:
     """Each run that was meant, once; `all`: every one below `out`, the oldest first."""
-    from lawbook.cli import folder_of
+    from lawbook.finding import folder_of
     from lawbook.runfolder import runs_in
 
     found = [folder for run in runs for folder in (reversed([*runs_in(out)]) if run == "all" else [folder_of(run, out)])]

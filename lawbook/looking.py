@@ -48,7 +48,9 @@ def _view(given: argparse.Namespace) -> int:
     try:
         from lawbook.view.web.serve import serve
     except ImportError as error:
-        raise UsageError(f"The viewer needs {error.name}; pip install 'lawbook[view]' (in a clone: pip install '.[view]') brings it.") from error
+        raise UsageError(
+            f"The viewer needs {error.name}; pip install 'lawbook[view]' (in a clone: pip install '.[view]') brings it."
+        ) from error
     out, run = given.runs or given.out, None
     if (out / "ledger.sqlite").is_file():
         path = RunFolder.open(out).path.resolve()
@@ -61,7 +63,7 @@ def _view(given: argparse.Namespace) -> int:
 
 def _watch(given: argparse.Namespace) -> int:
     from lawbook import playing, watching
-    from lawbook.cli import folder_of
+    from lawbook.finding import folder_of
 
     folder = folder_of(given.run, given.out)
     _, stage = playing.Show(plain=given.plain, fast=True, board=not given.no_board).stage()
@@ -75,7 +77,7 @@ def _watch(given: argparse.Namespace) -> int:
 
 
 def _report(given: argparse.Namespace) -> int:
-    from lawbook.cli import folder_of, open_ledger
+    from lawbook.finding import folder_of, open_ledger
     from lawbook.view import film, report
 
     folder = folder_of(given.run, given.out)
@@ -92,7 +94,7 @@ def _report(given: argparse.Namespace) -> int:
 
 
 def _compare(given: argparse.Namespace) -> int:
-    from lawbook.cli import folder_of
+    from lawbook.finding import folder_of
     from lawbook.view import compare
 
     folders = [folder_of(run, given.out) for run in given.runs]

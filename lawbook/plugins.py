@@ -56,7 +56,7 @@ def missing(entry: EntryPoint | None, what: str, error: ImportError) -> str:
 
 
 def absent(entry: EntryPoint, kind: str, source: object) -> str:
-    """The same sentence about a source that can be listed without the package it names as its `package`; empty when that is there."""
+    """The same sentence about a source that is listed without the package it names as its `package`; empty when that is there."""
     package = str(getattr(source, "package", ""))
     if not package or importlib.util.find_spec(package.partition(".")[0]) is not None:
         return ""

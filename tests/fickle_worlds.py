@@ -56,7 +56,12 @@ class Dies(Walk):
         os._exit(7)
 
 
-WORLDS = {"walk": Walk, "fickle": Fickle, "slow": Slow, "dies": Dies}
+class Mute(Walk):
+    def reset(self):
+        raise RuntimeError("nothing to see")
+
+
+WORLDS = {"walk": Walk, "fickle": Fickle, "slow": Slow, "dies": Dies, "mute": Mute}
 
 
 class Source:

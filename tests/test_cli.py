@@ -24,7 +24,7 @@ from lawbook.memory.ledger import Kind, Ledger
 from lawbook.runfolder import RunFolder, runs_in
 
 LAKE = "gym:FrozenLake-v1?size=4"
-WALK, FICKLE, SLOW, DIES = (f"py:fickle_worlds:SOURCE/{name}" for name in ("walk", "fickle", "slow", "dies"))
+WALK, FICKLE, SLOW, DIES, MUTE = (f"py:fickle_worlds:SOURCE/{name}" for name in ("walk", "fickle", "slow", "dies", "mute"))
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "COLUMNS": "80"}
 LAWBOOK = [sys.executable, "-m", "lawbook"]
 
@@ -132,7 +132,30 @@ def test_a_world_that_gives_one_history_two_outcomes_ends_in_3(tmp_path: Path) -
 def test_a_world_that_dies_ends_in_3_with_how_to_go_on(tmp_path: Path) -> None:
     result = lawbook("play", DIES, "--mind", "random", cwd=tmp_path)
     assert result.returncode == 3
-    assert "exit code 7" in sentence(result) and f"lawbook play --resume runs/{the_run(tmp_path).path.name}" in sentence(result)
+    assert (
+        ".;" not in sentence(result)
+        and "exit code 7" in sentence(result)
+        and f"lawbook play --resume runs/{the_run(tmp_path).path.name}" in sentence(result)
+    )
+
+
+def test_a_world_that_shows_nothing_leaves_no_run_behind(tmp_path: Path) -> None:
+    result = lawbook("play", MUTE, "--mind", "random", cwd=tmp_path)
+    assert result.returncode == 3 and sentence(result).endswith("at reset; mend it or its options.")
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def test_a_python_that_is_too_old_is_told_so(tmp_path: Path) -> None:
+    """The start of the program, in this Python as if it were an old one."""
+    old = "import sys, runpy; sys.version_info = (3, 9); runpy.run_module('lawbook', run_name='__main__')"
+    result = subprocess.run([sys.executable, "-c", old], cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert result.returncode == 2 and "needs Python 3.12 or newer" in sentence(result)
+
+
+def test_a_package_that_is_missing_is_no_bug(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text("raise ModuleNotFoundError('gone', name='numpy')\n")
+    result = lawbook("play", LAKE, cwd=tmp_path)
+    assert result.returncode == 2 and "numpy is missing: install it with pip" in sentence(result)
 
 
 def test_a_host_that_does_not_start_ends_in_3(
@@ -146,7 +169,7 @@ def test_a_host_that_does_not_start_ends_in_3(
 
 def test_json_is_one_object_and_nothing_else(tmp_path: Path) -> None:
     result = lawbook("play", LAKE, "--json", cwd=tmp_path)
-    assert result.returncode == 0 and result.stdout.count("\n") == 1
+    assert result.returncode == 0 and result.stdout.count("\n") == 1 and not result.stderr
     told = json.loads(result.stdout)
     events = observed(the_run(tmp_path))
     assert told["outcome"] == "won" and told["actions"] == len(events) - 1
@@ -188,13 +211,13 @@ def test_a_bug_is_one_sentence_that_asks_to_report_it(monkeypatch: pytest.Monkey
         (["play", "demo:nosuch"], "There is no world demo:nosuch"),
         (["play", "demo:maze?sed=3"], "Did you mean 'seed'?"),
         (["play", "demo:maze?seed"], "write option=value"),
-        (["play", LAKE, "--mind", "nosuch"], "There is no mind 'nosuch'"),
+        (["play", LAKE, "--mind", "nosuch"], "There is: graph, induce"),
         (["play", LAKE, "--protocol", "nosuch"], "choose one of memento3"),
         (["play", LAKE, "--mind", "random", "--protocol", "memento3"], "--protocol vanilla"),
-        (["play", LAKE, "--budget", "many"], "invalid int value: 'many'"),
+        (["play", LAKE, "--budget", "many"], "budget is a whole number, not 'many'"),
         (["play", LAKE, "--budget", "0"], "budget must be at least 1"),
         (["play", LAKE, "--population", "0"], "population must be at least 1"),
-        (["play", LAKE, "--budgt", "3"], "unrecognized arguments: --budgt"),
+        (["play", LAKE, "--budgt", "3"], "Did you mean '--budget'?"),
         (["play", LAKE, "--out", "/proc/nowhere"], "choose another with --out"),
         (["play", "--resume", "nosuch"], "There is no run 'nosuch'"),
         (["play", "--resume", "last"], "There are no runs in runs"),
@@ -284,16 +307,32 @@ def test_a_broken_run_does_not_hide_the_others(name: str, copied: RunFolder, won
 def test_a_world_whose_package_is_missing_is_listed_with_the_sentence(tmp_path: Path) -> None:
     ghost = tmp_path / "ghost-1.0.dist-info"
     ghost.mkdir()
-    (ghost / "METADATA").write_text("Metadata-Version: 2.1\nName: ghost\nVersion: 1.0\n")
+    needs = "Provides-Extra: town\nRequires-Dist: a_package_that_nobody_has; extra == 'town'\n"
+    (ghost / "METADATA").write_text(f"Metadata-Version: 2.1\nName: ghost\nVersion: 1.0\n{needs}")
     (ghost / "entry_points.txt").write_text("[lawbook.worlds]\nghost = ghostly:SOURCE\n[lawbook.minds]\nghost = ghostly:SOURCE\n")
     (tmp_path / "ghostly.py").write_text("import a_package_that_nobody_has\n")
     for command in ("worlds", "minds"):
         result = lawbook(command, cwd=tmp_path, PYTHONPATH=str(tmp_path))
         assert result.returncode == 0 and not result.stderr
         assert "a_package_that_nobody_has, which is not installed" in result.stdout
+        assert "pip install 'ghost[town]' (in a clone: pip install '.[town]') brings it." in result.stdout
     assert "induce" in result.stdout
     result = lawbook("play", "ghost:town", cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert result.returncode == 2 and "a_package_that_nobody_has" in sentence(result)
+
+
+def test_a_kind_that_is_listed_without_its_package_is_marked(tmp_path: Path) -> None:
+    ghost = tmp_path / "ghost-1.0.dist-info"
+    ghost.mkdir()
+    (ghost / "METADATA").write_text("Metadata-Version: 2.1\nName: ghost\nVersion: 1.0\n")
+    (ghost / "entry_points.txt").write_text("[lawbook.worlds]\nghost = ghostly:SOURCE\n")
+    source = "from lawbook.worlds.gymworld import GymSource\nSOURCE = GymSource('ghost', 'Ghosts.', {}, 'nobody_has_this')\n"
+    (tmp_path / "ghostly.py").write_text(source)
+    listed = lawbook("worlds", cwd=tmp_path, PYTHONPATH=str(tmp_path)).stdout.splitlines()
+    marked = [line for line in listed if "which is not installed" in line]
+    assert marked == [
+        line for line in listed if line.startswith("ghost: Ghosts. ghost: worlds need the Python module nobody_has_this")
+    ]
 
 
 # -- looking at runs -------------------------------------------------------------------------------------------------------------
@@ -332,6 +371,9 @@ def test_history_shows_every_proposal(won: Path) -> None:
     shown = json.loads(lawbook("show", "last", "--json", cwd=won).stdout)
     assert len(re.findall("^proposal ", text, re.MULTILINE)) == sum(shown["proposals"].values())
     assert "asked because of start" in text and "asked because of mismatch" in text and "+++ world_model.md" in text
+    assert (
+        "world_model_engine.py" not in text and "+++ world_model_engine.py" in lawbook("history", "last", "--full", cwd=won).stdout
+    )
 
 
 def test_rulebook_and_program_come_out_as_they_were_written(won: Path) -> None:

@@ -15,14 +15,16 @@ import pytest
 from evil_minds import DOWN, NO_HOLES, TRUE, evil
 from hypothesis import given
 from hypothesis import strategies as st
-from minds import Scripted
+from minds import Scripted, replaced
 from rich.console import Console
 from screen import plain, text_of
 
+from lawbook.checking import check
 from lawbook.host.host import Host
 from lawbook.hypothesis import ENGINE, RULEBOOK, Decision, Proposal
-from lawbook.launch import fold, new_run
+from lawbook.launch import fold, new_run, resumed_run
 from lawbook.memory.ledger import Kind, Ledger
+from lawbook.record import Action
 from lawbook.run import play
 from lawbook.runfolder import RunConfig
 from lawbook.view import picture, report, tell
@@ -121,7 +123,7 @@ def test_a_run_that_did_not_end_has_numbers_too(host: Host, tmp_path: Path) -> N
 
 
 def test_history_tells_every_proposal_with_its_diff_and_verdict(scripted: Ledger) -> None:
-    text = "\n".join(str(line) for line in tell.history(scripted))
+    text = "\n".join(str(line) for line in tell.history(scripted, full=True))
     told = [one for one, _ in story(scripted) if isinstance(one, Proposed)]
     assert [one.number for one in told] == list(range(1, len(told) + 1)) and len(told) >= 2
     assert text.count("proposal ") >= len(told)
@@ -150,6 +152,18 @@ def test_nothing_told_is_obeyed_by_a_terminal(ledger: Ledger) -> None:
     assert texts and not any(
         re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text) for text in texts
     )
+
+
+def test_a_run_won_by_a_step_that_refuted_its_program_says_so(host: Host, tmp_path: Path) -> None:
+    wrong = replaced(TRUE, "return here(state) == 2  # R4", "return False  # R4")
+    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([wrong])) as (folder, session):
+        session.propose(Proposal(Decision.REVISE_RULEBOOK, wrong.rulebook, wrong.files))
+        for number in (2, 2, 3, 2, 3, 3):
+            session.probe(Action(number), "on to the present?")
+        assert session.ended == "won"
+    with Ledger.open(folder.ledger, readonly=True) as ledger:
+        told = "\n".join(str(line) for line in tell.checked(check(ledger)))
+    assert "member 0: the last step refuted version 1, so there is nothing to verify" in told
 
 
 # -- words and rules -------------------------------------------------------------------------------------------------------------
@@ -251,6 +265,27 @@ def test_the_way_ahead_is_drawn_while_a_plan_is_followed(host: Host, tmp_path: P
             )
             play(session)
     assert lengths == [5, 4, 3, 2, 1, 0]
+
+
+def test_the_display_of_a_resumed_run_shows_what_it_had_told_before(host: Host, tmp_path: Path) -> None:
+    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (folder, session):
+        session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, TRUE.files))
+        session.probe(DOWN, "what does it do?")
+    with open("/dev/null", "w") as nowhere:  # noqa: PTH123
+        display = Picture(Console(force_terminal=True, file=nowhere), pauses=False)
+        with display, resumed_run(folder, host=host, mind=Scripted([TRUE])) as again:
+            display.watch(again)
+    shown = plain(text_of(display.scene))
+    assert " action 2 " in shown and "first sight" not in shown
+    assert "v1 accepted" in shown and "probe 2: what does it do?" in shown
+
+
+@pytest.mark.parametrize("width", [30, 36, 42, 60])
+def test_what_is_spent_is_never_cut(width: int) -> None:
+    scene = Scene(actions=123, budget=5000, spent=23, baseline="best 114")
+    line = scene._bar(width).plain
+    assert len(line) <= width and line.lstrip("━ ").startswith("123 of 5,000")
+    assert (", 23 here, best 114" in line) == (width > 30)
 
 
 def test_a_display_that_fails_does_not_disturb_the_run(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -284,4 +284,4 @@ def _title(state: State, member: int) -> str:
     whose = f" of member {member}" if len(state.members) > 1 else ""
     if m.hypothesis is None:
         return f"rulebook{whose}"
-    return f"rulebook{whose}, version {m.version}, {m.hypothesis.description_bytes:,} bytes with its program"
+    return f"rulebook{whose}, version {m.version}, {m.hypothesis.description_bytes:,} bytes"

@@ -128,13 +128,7 @@ def history(ledger: Ledger, *, member: int | None = None, full: bool = False) ->
             continue
         told_any = True
         whose = f", member {told.member}" if len(state.members) > 1 else ""
-        verdict = (
-            f"accepted as version {told.version}"
-            if told.version
-            else "accepted"
-            if told.accepted
-            else told.verdict.refused
-        )
+        verdict = f"accepted as version {told.version}" if told.version else "accepted" if told.accepted else told.refused
         yield Text.assemble(
             (f"proposal {told.number}", "bold"),
             f"{whose}: {told.decision}, asked because of {told.why}, after {count(told.at, 'action')}: ",

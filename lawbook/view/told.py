@@ -117,6 +117,12 @@ class Proposed(Told):
     def accepted(self) -> bool:
         return self.verdict.outcome is Outcome.ADMISSIBLE
 
+    @property
+    def refused(self) -> str:
+        """`refused`, and by what it was refuted where it was."""
+        outcome = self.verdict.outcome
+        return "refused" if outcome is Outcome.REFUSED else f"refused ({outcome})"
+
     @cached_property
     def changes(self) -> list[Change]:
         return changes(self.before.rulebook if self.before else "", self.after.rulebook)
@@ -124,7 +130,7 @@ class Proposed(Told):
     @property
     def line(self) -> str:
         if not self.accepted:
-            return f"{self.whose}{self.decision} {self.verdict.refused}: {first_sentence(self.verdict.reason, 300)}"
+            return f"{self.whose}{self.decision} {self.refused}: {first_sentence(self.verdict.reason, 300)}"
         if self.version is None:
             return ""
         marks = [f"{change.mark}{change.name}" for change in self.changes if change.mark != " " and change.name.startswith("R")]

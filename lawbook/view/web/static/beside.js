@@ -47,9 +47,16 @@ export class RulesThen {
     fill(
       this.list,
       entries.map((one) =>
-        h("li", { class: fresh ? MARKS[one.mark] : "" }, h("b", {}, `${fresh && one.mark !== " " ? one.mark + " " : ""}${one.name}`), ` ${one.text}`),
+        h(
+          "li",
+          { class: fresh ? MARKS[one.mark] : "" },
+          h("b", {}, `${fresh && one.mark !== " " ? one.mark + " " : ""}${one.name}`),
+          ` ${one.text}`,
+        ),
       ),
     );
+    const first = this.list.querySelector(".new, .said, .gone");
+    this.list.scrollTop = first ? first.offsetTop - this.list.offsetTop - 8 : 0;
   }
 }
 
@@ -74,11 +81,21 @@ export class Happened {
       this.list,
       shown.map(([n, one]) => {
         const place = { run: this.run.name, view: one.number ? "rulebook" : "board", proposal: one.number, step: n };
-        return h("li", { class: one.mood }, h("a", { href: link(place) }, h("span", { class: "at" }, number(n)), h("span", {}, one.line)));
+        return h(
+          "li",
+          { class: one.mood },
+          h("a", { href: link(place) }, h("span", { class: "at" }, number(n)), h("span", {}, one.line)),
+        );
       }),
     );
   }
 }
 
 const mood = (step) =>
-  step.status === "completed" ? "good" : step.status === "over" || step.status === "truncated" ? "bad" : step.sort === "probe" ? "ask" : "plain";
+  step.status === "completed"
+    ? "good"
+    : step.status === "over" || step.status === "truncated"
+      ? "bad"
+      : step.sort === "probe"
+        ? "ask"
+        : "plain";

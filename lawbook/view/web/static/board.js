@@ -76,7 +76,10 @@ export class Board {
       const points = way.map(([row, column]) => `${column},${row}`).join(" ");
       const [row, column] = way[way.length - 1];
       parts.push(s("polyline", { class: "under", points }), s("polyline", { class: "way", points }));
-      parts.push(s("path", { class: "under end", d: `M${column} ${row}h0` }), s("path", { class: "way end", d: `M${column} ${row}h0` }));
+      parts.push(
+        s("path", { class: "under end", d: `M${column} ${row}h0` }),
+        s("path", { class: "way end", d: `M${column} ${row}h0` }),
+      );
     }
     clicks.forEach(([column, row], k) => {
       const d = `M${column - 0.6} ${row + 0.5}h2.2M${column + 0.5} ${row - 0.6}v2.2`;
@@ -95,7 +98,8 @@ export class Board {
       const face = this.head.faces[cells[k]]?.[mood];
       if (!face) continue;
       const light = this.head.colours[cells[k]];
-      const dark = [1, 3, 5].reduce((sum, at, n) => sum + parseInt(light.slice(at, at + 2), 16) * [0.299, 0.587, 0.114][n], 0) < 140;
+      const dark =
+        [1, 3, 5].reduce((sum, at, n) => sum + parseInt(light.slice(at, at + 2), 16) * [0.299, 0.587, 0.114][n], 0) < 140;
       const [x, y] = [(k % width) + 0.5, Math.floor(k / width) + 0.64];
       texts.push(s("text", { x, y, class: dark ? "face light" : "face", "font-size": 0.42, "text-anchor": "middle" }, face));
     }

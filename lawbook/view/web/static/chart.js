@@ -8,7 +8,13 @@ const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [520, 200, 46, 24, 10, 10];
 /** lines: [{name, points: [[x, y]], step, kind}]; kind: `main` or `other`. */
 export function chart(title, lines, { x = "actions", format = short, top = null, note = "" } = {}) {
   const all = lines.flatMap((line) => line.points);
-  if (!all.length) return h("figure", { class: "chart" }, h("figcaption", {}, h("b", {}, title)), h("p", { class: "dim" }, note || "Nothing to show."));
+  if (!all.length)
+    return h(
+      "figure",
+      { class: "chart" },
+      h("figcaption", {}, h("b", {}, title)),
+      h("p", { class: "dim" }, note || "Nothing to show."),
+    );
   const right = Math.max(1, ...all.map(([at]) => at));
   const high = top ?? nice(Math.max(...all.map(([, value]) => value), 1e-9));
   const across = (at) => LEFT + ((WIDTH - LEFT - RIGHT) * at) / right;
@@ -18,16 +24,27 @@ export function chart(title, lines, { x = "actions", format = short, top = null,
     s("text", { x: LEFT - 8, y: up(share * high) + 4, "text-anchor": "end" }, format(share * high)),
   ]);
   const paths = lines.map((line) => {
-    const d = line.points.map(([at, value], k) => (k === 0 ? "M" : line.step ? `H${across(at)}V` : "L") + (k && line.step ? "" : `${across(at)} `) + up(value)).join("");
+    const d = line.points
+      .map(
+        ([at, value], k) =>
+          (k === 0 ? "M" : line.step ? `H${across(at)}V` : "L") + (k && line.step ? "" : `${across(at)} `) + up(value),
+      )
+      .join("");
     const end = line.step && line.points.length ? `H${across(right)}` : "";
     return s("path", { class: `line ${line.kind ?? "main"}`, d: line.points.length ? d + end : "" });
   });
-  const last = (line) => (line.points.length ? `${line.name}: ${format(line.points.at(-1)[1])} at the end` : `${line.name}: nothing`);
+  const last = (line) =>
+    line.points.length ? `${line.name}: ${format(line.points.at(-1)[1])} at the end` : `${line.name}: nothing`;
   const words = `${title}. ${lines.map(last).join("; ")}.`;
   return h(
     "figure",
     { class: "chart" },
-    h("figcaption", {}, h("b", {}, title), lines.length > 1 ? lines.map((line) => h("span", { class: `key ${line.kind ?? "main"}` }, line.name)) : null),
+    h(
+      "figcaption",
+      {},
+      h("b", {}, title),
+      lines.length > 1 ? lines.map((line) => h("span", { class: `key ${line.kind ?? "main"}` }, line.name)) : null,
+    ),
     s(
       "svg",
       { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": words },

@@ -14,7 +14,11 @@ export class Texts {
     this.run = run;
     this.lines = new Map(); // `file:line` -> element, of lines after the change
     this.panel = h("aside", { class: "about", "aria-live": "polite" });
-    this.whole = h("button", { type: "button", class: "quiet", "aria-pressed": "false", onclick: () => this.unfold() }, "whole texts");
+    this.whole = h(
+      "button",
+      { type: "button", class: "quiet", "aria-pressed": "false", onclick: () => this.unfold() },
+      "whole texts",
+    );
     const [book, ...rest] = proposal.texts;
     const changed = ({ rows }) => rows.some(([sign]) => sign !== " ");
     const files = [...rest.filter(changed), ...rest.filter((file) => !changed(file))];
@@ -31,7 +35,11 @@ export class Texts {
         "div",
         { class: "pair" },
         this.text(book, true),
-        h("div", {}, files.map((file) => this.text(file, false))),
+        h(
+          "div",
+          {},
+          files.map((file) => this.text(file, false)),
+        ),
       ),
     );
     fill(this.panel, h("p", { class: "dim" }, "Choose a rule to see the code that cites it and the evidence that changed it."));
@@ -40,14 +48,21 @@ export class Texts {
   summary() {
     const counts = { "+": 0, "-": 0 };
     for (const { rows } of this.proposal.texts) for (const [sign] of rows) if (sign !== " ") counts[sign] += 1;
-    return h("span", {}, h("span", { class: "new" }, `+${number(counts["+"])}`), " ", h("span", { class: "gone" }, `−${number(counts["-"])}`), " lines");
+    return h(
+      "span",
+      {},
+      h("span", { class: "new" }, `+${number(counts["+"])}`),
+      " ",
+      h("span", { class: "gone" }, `−${number(counts["-"])}`),
+      " lines",
+    );
   }
 
   text({ name, rows, cut, entries }, prose) {
     const shown = keep(rows, prose);
     this.pairs = paired(rows);
     const parts = [];
-    for (let k = 0; k < rows.length; ) {
+    for (let k = 0; k < rows.length;) {
       if (shown[k]) {
         parts.push(this.line(name, rows[k], entries?.[k], prose));
         k += 1;
@@ -61,7 +76,11 @@ export class Texts {
       "section",
       { class: prose ? "text prose" : "text" },
       h("h3", {}, name),
-      h("div", { class: "lines", tabindex: 0, role: "region", "aria-label": name }, parts.length ? parts : h("p", { class: "dim" }, "Empty.")),
+      h(
+        "div",
+        { class: "lines", tabindex: 0, role: "region", "aria-label": name },
+        parts.length ? parts : h("p", { class: "dim" }, "Empty."),
+      ),
       cut ? h("p", { class: "dim" }, cut) : null,
     );
   }
@@ -87,10 +106,16 @@ export class Texts {
     const end = entry ? text.indexOf(entry) + entry.length : -1;
     const part = (start, stop) => {
       const cut = [Math.max(start, Math.min(from, stop)), Math.min(stop, Math.max(to, start))];
-      return from < to && cut[0] < cut[1] ? [text.slice(start, cut[0]), h("mark", {}, text.slice(...cut)), text.slice(cut[1], stop)] : [text.slice(start, stop)];
+      return from < to && cut[0] < cut[1]
+        ? [text.slice(start, cut[0]), h("mark", {}, text.slice(...cut)), text.slice(cut[1], stop)]
+        : [text.slice(start, stop)];
     };
     if (end < (entry?.length ?? 0)) return part(0, text.length);
-    const button = h("button", { type: "button", class: "name", "aria-label": `About ${entry}`, onclick: () => this.about(entry) }, entry);
+    const button = h(
+      "button",
+      { type: "button", class: "name", "aria-label": `About ${entry}`, onclick: () => this.about(entry) },
+      entry,
+    );
     return [text.slice(0, end - entry.length), button, ...part(end, text.length)];
   }
 
@@ -119,7 +144,9 @@ export class Texts {
         "li",
         {},
         `${MARKS[one.mark]} `,
-        one.version ? h("a", { href: link({ run: this.run.name, view: "rulebook", proposal: one.number }) }, `version ${one.version}`) : "this proposal",
+        one.version
+          ? h("a", { href: link({ run: this.run.name, view: "rulebook", proposal: one.number }) }, `version ${one.version}`)
+          : "this proposal",
         ", ",
         board(one.at, `after action ${number(one.at)}`),
         one.step === null ? "" : [": ", board(one.step, one.line)],
@@ -129,7 +156,12 @@ export class Texts {
       this.panel,
       h("h3", {}, name),
       h("div", {}, h("h4", {}, "cited by"), h("ul", {}, places.length ? places : h("li", { class: "dim" }, "no line of code"))),
-      h("div", {}, h("h4", {}, "changed by"), h("ul", {}, past.length ? past : h("li", { class: "dim" }, "nothing since it was first written"))),
+      h(
+        "div",
+        {},
+        h("h4", {}, "changed by"),
+        h("ul", {}, past.length ? past : h("li", { class: "dim" }, "nothing since it was first written")),
+      ),
     );
     for (const marked of this.element.querySelectorAll(".cited")) marked.classList.remove("cited");
     for (const [file, line] of rule.places) this.find(file, line)?.classList.add("cited");

@@ -43,7 +43,10 @@ export class Facts {
     this.sort.className = `chip ${step.sort ?? "reset"}`;
     say(this.sort, step.sort ?? "opening");
     say(this.action, actionName(step.action));
-    say(this.whose, step.member !== null && step.member !== undefined && this.head.population > 1 ? `by member ${step.member}` : "");
+    say(
+      this.whose,
+      step.member !== null && step.member !== undefined && this.head.population > 1 ? `by member ${step.member}` : "",
+    );
     const [mood, text] = came(step, shown, cells);
     this.came.className = `came ${mood}`;
     say(this.came, text);

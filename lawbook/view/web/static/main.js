@@ -12,7 +12,12 @@ import { Stage } from "./stage.js";
 import { TableView } from "./table.js";
 import { STATES } from "./words.js";
 
-const VIEWS = [["board", "Board", Stage], ["rulebook", "Rulebook", RulebookView], ["population", "Population", PopulationView], ["numbers", "Numbers", NumbersView]];
+const VIEWS = [
+  ["board", "Board", Stage],
+  ["rulebook", "Rulebook", RulebookView],
+  ["population", "Population", PopulationView],
+  ["numbers", "Numbers", NumbersView],
+];
 const [top, page] = [document.getElementById("top"), document.getElementById("page")];
 const keys = help();
 let [run, view, kind, stop] = [null, null, "", () => {}];
@@ -23,10 +28,30 @@ const player = h("span", { class: "dim who" });
 const state = h("span", { class: "state" });
 const tabs = VIEWS.map(([name, text]) => h("a", { class: "tab" }, text));
 const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
-const look = h("button", { type: "button", class: "quiet", "aria-label": "Light, dark, or as the system", title: "Light and dark (t)", onclick: () => relight(true) }, "◐");
+const look = h(
+  "button",
+  {
+    type: "button",
+    class: "quiet",
+    "aria-label": "Light, dark, or as the system",
+    title: "Light and dark (t)",
+    onclick: () => relight(true),
+  },
+  "◐",
+);
 fill(
   top,
-  h("div", { class: "head" }, h("a", { class: "brand", href: source.alone ? null : "#" }, "lawbook"), title, state, player, h("nav", { class: "tabs", "aria-label": "Views" }, tabs), look, h("button", { type: "button", class: "quiet", "aria-label": "Keys", title: "Keys (?)", onclick: () => keys.toggle() }, "?")),
+  h(
+    "div",
+    { class: "head" },
+    h("a", { class: "brand", href: source.alone ? null : "#" }, "lawbook"),
+    title,
+    state,
+    player,
+    h("nav", { class: "tabs", "aria-label": "Views" }, tabs),
+    look,
+    h("button", { type: "button", class: "quiet", "aria-label": "Keys", title: "Keys (?)", onclick: () => keys.toggle() }, "?"),
+  ),
   trouble,
 );
 document.body.append(keys);
@@ -130,7 +155,12 @@ function heads(place) {
   const head = run?.head;
   document.title = head ? `${head.world} · Lawbook` : run ? "Lawbook" : "Runs · Lawbook";
   say(title, head ? head.world : run ? "" : "Runs");
-  say(player, head ? `${head.mind} under ${head.protocol}${head.population > 1 ? `, ${head.population} members` : ""}, seed ${head.seed}` : "");
+  say(
+    player,
+    head
+      ? `${head.mind} under ${head.protocol}${head.population > 1 ? `, ${head.population} members` : ""}, seed ${head.seed}`
+      : "",
+  );
   const now = run?.overview?.state ?? "";
   state.className = `state ${STATES[now] ?? "quiet"}`;
   say(state, now.replace("_", " "));

@@ -14,7 +14,14 @@ export class NumbersView {
 
   async grown() {
     const found = await this.run.series();
-    fill(this.element, tiles(found), levels(found.numbers), published(found), h("div", { class: "charts" }, charts(found)), table(found));
+    fill(
+      this.element,
+      tiles(found),
+      levels(found.numbers),
+      published(found),
+      h("div", { class: "charts" }, charts(found)),
+      table(found),
+    );
   }
 
   key() {
@@ -31,13 +38,21 @@ function tiles({ numbers: n }) {
     { class: "tiles" },
     tile("levels", `${n.levels_completed}${n.levels ? ` of ${n.levels}` : ""}`),
     tile("actions", number(n.actions), `budget ${number(n.budget)}`),
-    n.efficiency === null ? null : tile("RHAE", n.efficiency.toFixed(1), n.baseline === "human" ? "of 100" : `of 100, against ${n.baseline}`),
-    tile("exact predictions", percent(n.exact_predictions, n.predictions), `${number(n.exact_predictions)} of ${number(n.predictions)}`),
+    n.efficiency === null
+      ? null
+      : tile("RHAE", n.efficiency.toFixed(1), n.baseline === "human" ? "of 100" : `against ${n.baseline}`),
+    tile(
+      "exact predictions",
+      percent(n.exact_predictions, n.predictions),
+      `${number(n.exact_predictions)} of ${number(n.predictions)}`,
+    ),
     tile("wrong predictions", number(n.mismatches)),
     tile("versions", number(n.versions), `${number(n.refusals)} refused`),
     tile("mind calls", number(n.mind_calls), seconds(n.thinking_seconds)),
     tile("time", seconds(n.seconds), `${seconds(n.verifying_seconds)} verifying`),
-    Object.entries(n.costs).map(([name, value]) => tile(name.replaceAll("_", " "), MONEY.test(name) ? `$${value.toFixed(2)}` : short(value))),
+    Object.entries(n.costs).map(([name, value]) =>
+      tile(name.replaceAll("_", " "), MONEY.test(name) ? `$${value.toFixed(2)}` : short(value)),
+    ),
   );
 }
 
@@ -45,9 +60,18 @@ function tiles({ numbers: n }) {
 function levels(n) {
   const columns = [[n.baseline, n.per_level.map((level) => level.baseline)]];
   const known = columns.filter(([, values]) => values.some((value) => value !== null));
-  const most = Math.max(1, ...n.per_level.map((level) => level.actions), ...known.flatMap(([, values]) => values.map((value) => value ?? 0)));
+  const most = Math.max(
+    1,
+    ...n.per_level.map((level) => level.actions),
+    ...known.flatMap(([, values]) => values.map((value) => value ?? 0)),
+  );
   const row = (level, k) => {
-    const extra = [[n.resets[k], "reset"], [n.deaths[k], "death"]].filter(([times]) => times).map(([times, what]) => count(times, what));
+    const extra = [
+      [n.resets[k], "reset"],
+      [n.deaths[k], "death"],
+    ]
+      .filter(([times]) => times)
+      .map(([times, what]) => count(times, what));
     const marks = known.map(([, values]) => values[k] !== null && h("i", { style: { left: `${(100 * values[k]) / most}%` } }));
     return h(
       "tr",
@@ -55,8 +79,21 @@ function levels(n) {
       h("th", { scope: "row" }, String(level.level + 1)),
       h("td", { class: "n" }, number(level.actions)),
       known.map(([, values]) => h("td", { class: "n dim" }, values[k] === null ? "–" : number(values[k]))),
-      h("td", { class: "wide" }, h("div", { class: level.completed ? "bar" : "bar open" }, h("b", { style: { width: `${(100 * level.actions) / most}%` } }), marks)),
-      h("td", { class: "dim" }, [level.completed ? "completed" : level.actions ? "not completed" : "not reached", ...extra].join(", ")),
+      h(
+        "td",
+        { class: "wide" },
+        h(
+          "div",
+          { class: level.completed ? "bar" : "bar open" },
+          h("b", { style: { width: `${(100 * level.actions) / most}%` } }),
+          marks,
+        ),
+      ),
+      h(
+        "td",
+        { class: "dim" },
+        [level.completed ? "completed" : level.actions ? "not completed" : "not reached", ...extra].join(", "),
+      ),
     );
   };
   return h(
@@ -66,7 +103,19 @@ function levels(n) {
     h(
       "table",
       { class: "plain" },
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "level"), h("th", { scope: "col", class: "n" }, "actions"), known.map(([name]) => h("th", { scope: "col", class: "n" }, name)), h("th", { scope: "col" }, known.length ? `the mark is ${known[0][0]}` : ""), h("th", {}))),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          h("th", { scope: "col" }, "level"),
+          h("th", { scope: "col", class: "n" }, "actions"),
+          known.map(([name]) => h("th", { scope: "col", class: "n" }, name)),
+          h("th", { scope: "col" }, known.length ? `the mark is ${known[0][0]}` : ""),
+          h("th", {}),
+        ),
+      ),
       h("tbody", {}, n.per_level.map(row)),
     ),
   );
@@ -84,13 +133,30 @@ function published({ published: others, numbers: n }) {
       h("th", { scope: "row" }, one.name),
       h("td", { class: "n" }, `${number(one.actions)}${one.cleared ? "" : "+"}`),
       h("td", { class: "n dim" }, one.rhae === null ? "–" : one.rhae.toFixed(1)),
-      h("td", { class: "wide" }, h("div", { class: one === mine ? "bar" : "bar other" }, h("b", { style: { width: `${(100 * one.actions) / most}%` } }))),
+      h(
+        "td",
+        { class: "wide" },
+        h("div", { class: one === mine ? "bar" : "bar other" }, h("b", { style: { width: `${(100 * one.actions) / most}%` } })),
+      ),
     );
   return h(
     "section",
     { "aria-label": "Published" },
     h("h2", {}, "The whole game, and what others have published"),
-    h("table", { class: "plain" }, h("thead", {}, h("tr", {}, ["", "actions", "RHAE", ""].map((name, k) => h("th", { scope: "col", class: k % 3 ? "n" : null }, name)))), h("tbody", {}, [mine, ...others].map(row))),
+    h(
+      "table",
+      { class: "plain" },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          ["", "actions", "RHAE", ""].map((name, k) => h("th", { scope: "col", class: k % 3 ? "n" : null }, name)),
+        ),
+      ),
+      h("tbody", {}, [mine, ...others].map(row)),
+    ),
     h("p", { class: "dim" }, "A + marks a run that left a level uncleared: its count is what was spent, not what solving costs."),
   );
 }
@@ -102,14 +168,20 @@ function charts({ numbers: n, accuracy, bytes, costs, minutes }) {
   const share = (value) => `${Math.round(100 * value)}%`;
   return [
     chart(
-      "Cumulative actions by level completed",
+      "Cumulative actions",
       [
         { name: "this run", points: steps(solved.map((level) => level.actions)) },
-        ...(known && solved.length ? [{ name: n.baseline, kind: "other", points: steps(solved.map((level) => level.baseline)) }] : []),
+        ...(known && solved.length
+          ? [{ name: n.baseline, kind: "other", points: steps(solved.map((level) => level.baseline)) }]
+          : []),
       ],
-      { x: "levels" },
+      { x: "levels completed" },
     ),
-    chart("Prediction accuracy, of the last 50", [{ name: "exact", points: accuracy }], { format: share, top: 1, note: accuracy.length ? "" : "Nothing was predicted." }),
+    chart("Prediction accuracy, of the last 50", [{ name: "exact", points: accuracy }], {
+      format: share,
+      top: 1,
+      note: accuracy.length ? "" : "Nothing was predicted.",
+    }),
     chart(
       "Description length, bytes",
       bytes.map((points, k) => ({ name: `member ${k}`, points, step: true, kind: k ? "other" : "main" })),
@@ -117,7 +189,9 @@ function charts({ numbers: n, accuracy, bytes, costs, minutes }) {
     ),
     chart("Minutes", [{ name: "minutes", points: minutes }]),
     ...Object.entries(costs).map(([name, points]) =>
-      chart(name.replaceAll("_", " "), [{ name, points, step: true }], { format: MONEY.test(name) ? (value) => `$${value.toPrecision(2)}` : short }),
+      chart(name.replaceAll("_", " "), [{ name, points, step: true }], {
+        format: MONEY.test(name) ? (value) => `$${value.toPrecision(2)}` : short,
+      }),
     ),
   ];
 }
@@ -125,13 +199,36 @@ function charts({ numbers: n, accuracy, bytes, costs, minutes }) {
 function table({ numbers: n, left_out: left }) {
   const rows = [
     ["outcome", `${n.outcome ?? "not ended"}: ${n.sentence}`],
-    ["kinds of action", Object.entries(n.action_kinds).map(([name, value]) => `${number(value)} ${name}`).join(", ")],
-    ["proposals", Object.entries(n.proposals).map(([name, value]) => `${number(value)} ${name}`).join(", ") || "none"],
+    [
+      "kinds of action",
+      Object.entries(n.action_kinds)
+        .map(([name, value]) => `${number(value)} ${name}`)
+        .join(", "),
+    ],
+    [
+      "proposals",
+      Object.entries(n.proposals)
+        .map(([name, value]) => `${number(value)} ${name}`)
+        .join(", ") || "none",
+    ],
     ["description", n.description_bytes.map((size, k) => `${count(n.rules[k], "rule")}, ${number(size)} bytes`).join("; ")],
     ["replayed", count(n.replayed, "step")],
     ["sandbox", n.sandbox || "unknown"],
     ["head", n.head],
     ...(left ? [["left out", `${count(left, "frame")} that this file has no room for`]] : []),
   ];
-  return h("section", { "aria-label": "More" }, h("h2", {}, "Everything else"), h("table", { class: "plain facts-table" }, h("tbody", {}, rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))))));
+  return h(
+    "section",
+    { "aria-label": "More" },
+    h("h2", {}, "Everything else"),
+    h(
+      "table",
+      { class: "plain facts-table" },
+      h(
+        "tbody",
+        {},
+        rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, value))),
+      ),
+    ),
+  );
 }

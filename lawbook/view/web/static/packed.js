@@ -20,16 +20,20 @@ const told = (name) => once("run", json).then((run) => run[name]);
 /** Frames of these numbers, as [[number, frame], ...]; those that are not in this file are not in the answer. */
 async function frames(numbers) {
   const size = await told("pack");
-  const packs = [...new Set(numbers.map((number) => Math.floor(number / size)))].filter((pack) => document.getElementById(`frames${pack}`));
+  const packs = [...new Set(numbers.map((number) => Math.floor(number / size)))].filter((pack) =>
+    document.getElementById(`frames${pack}`),
+  );
   const found = new Map();
-  for (const pack of packs) for (const [number, frame] of await once(`frames${pack}`, async (id) => split(await inflate(id), pack * size))) found.set(number, frame);
+  for (const pack of packs)
+    for (const [number, frame] of await once(`frames${pack}`, async (id) => split(await inflate(id), pack * size)))
+      found.set(number, frame);
   return numbers.filter((number) => found.has(number)).map((number) => [number, found.get(number)]);
 }
 
 function split(packed, first) {
   const view = new DataView(packed);
   const found = [];
-  for (let at = 0; at < packed.byteLength; ) {
+  for (let at = 0; at < packed.byteLength;) {
     const [height, width] = [view.getUint16(at, true), view.getUint16(at + 2, true)];
     found.push([first + found.length, { width, height, cells: new Uint8Array(packed, at + 4, width * height) }]);
     at += 4 + width * height;

@@ -3,7 +3,7 @@
 export const SPEEDS = [1, 2, 4, 8, 16, 30, 60];
 
 export class Player {
-  /** walk: () -> false at the end; called once for every frame that is due. weight: how long the present frame stays, 1 for a step. */
+  /** walk: called for every frame that is due; false at the end. weight: how long the present frame stays, 1 for a step. */
   constructor(walk, weight, changed) {
     this.walk = walk;
     this.weight = weight;

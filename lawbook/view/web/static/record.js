@@ -59,7 +59,7 @@ export class RunRecord {
 
   step(number) {
     const chunk = this.chunks.get(Math.floor(number / CHUNK));
-    return Array.isArray(chunk) ? chunk[number % CHUNK] ?? null : null;
+    return Array.isArray(chunk) ? (chunk[number % CHUNK] ?? null) : null;
   }
 
   frame(id) {

@@ -6,7 +6,11 @@ let changed = {}; // what `mark` has not written yet
 
 export function here() {
   const place = { ...Object.fromEntries(new URLSearchParams(location.hash.slice(1))), ...changed };
-  return Object.fromEntries(Object.entries(place).filter(([, value]) => known(value)).map(([name, value]) => [name, String(value)]));
+  return Object.fromEntries(
+    Object.entries(place)
+      .filter(([, value]) => known(value))
+      .map(([name, value]) => [name, String(value)]),
+  );
 }
 
 const known = (value) => value !== null && value !== undefined && value !== "";

@@ -8,8 +8,13 @@ import { Timeline } from "./timeline.js";
 import { actionName, count, number, seconds } from "./words.js";
 
 const WHY = {
-  start: "first sight", mismatch: "a wrong prediction", level: "a level was completed", no_plan: "nobody had a plan",
-  refused: "the proposal before was refused", simplify: "can it be said more simply?", explore: "what to find out",
+  start: "first sight",
+  mismatch: "a wrong prediction",
+  level: "a level was completed",
+  no_plan: "nobody had a plan",
+  refused: "the proposal before was refused",
+  simplify: "can it be said more simply?",
+  explore: "what to find out",
 };
 
 export class RulebookView {
@@ -18,7 +23,10 @@ export class RulebookView {
     this.list = h("ol", { class: "proposals" }, h("li", { class: "dim" }, "Reading the run …"));
     this.kept = h("input", { type: "checkbox", id: "kept", onchange: () => this.sieve() });
     this.detail = h("article", { class: "proposal", "aria-live": "off" });
-    this.timeline = new Timeline((step) => this.near(step), () => "");
+    this.timeline = new Timeline(
+      (step) => this.near(step),
+      () => "",
+    );
     this.element = h(
       "div",
       { class: "book" },
@@ -42,7 +50,10 @@ export class RulebookView {
       if (one.version) sized.set(one.member, one.bytes);
       return [one, this.item(one, before)];
     });
-    fill(this.list, this.items.length ? this.items.map(([, item]) => item) : h("li", { class: "dim" }, "Nothing was ever proposed in this run."));
+    fill(
+      this.list,
+      this.items.length ? this.items.map(([, item]) => item) : h("li", { class: "dim" }, "Nothing was ever proposed in this run."),
+    );
     this.sieve();
     if (this.number) this.current(this.number);
     else this.visit(here());
@@ -134,9 +145,15 @@ export class RulebookView {
   show(one) {
     const texts = new Texts(one, this.run);
     const member = this.run.head.population > 1 ? ` of member ${one.member}` : "";
-    const title = one.version ? `Version ${one.version}${member}` : one.outcome === "admissible" ? `Retained${member}` : `Refused${member}`;
+    const title = one.version
+      ? `Version ${one.version}${member}`
+      : one.outcome === "admissible"
+        ? `Retained${member}`
+        : `Refused${member}`;
     const to = (step, text) => h("a", { href: link({ run: this.run.name, view: "board", step }) }, text);
-    const proved = one.replayed ? `replayed ${count(one.replayed, "step")} in ${seconds(one.seconds)}` : "nothing on record to replay";
+    const proved = one.replayed
+      ? `replayed ${count(one.replayed, "step")} in ${seconds(one.seconds)}`
+      : "nothing on record to replay";
     fill(
       this.detail,
       h("h2", {}, title, " ", h("small", {}, `${one.decision.replace("_", " ")}, `, to(one.at, `after action ${number(one.at)}`))),
@@ -160,7 +177,9 @@ export class RulebookView {
     const board = new Board(this.run.head, "What was observed, with the cells that the program had otherwise");
     const place = link({ run: this.run.name, view: "board", step: example.step });
     const colours = (codes) =>
-      codes.map((code) => h("span", { class: "swatch", title: String(code), style: { "background-color": this.run.head.colours[code] } }));
+      codes.map((code) =>
+        h("span", { class: "swatch", title: String(code), style: { "background-color": this.run.head.colours[code] } }),
+      );
     const show = async () => {
       this.run.want(example.step);
       const step = this.run.step(example.step);
@@ -181,9 +200,18 @@ export class RulebookView {
         h(
           "ul",
           { class: "regions" },
-          example.regions.slice(0, 6).map((region) =>
-            h("li", {}, `${count(region.cells, "cell")}: observed `, colours(region.expected), " predicted ", colours(region.predicted)),
-          ),
+          example.regions
+            .slice(0, 6)
+            .map((region) =>
+              h(
+                "li",
+                {},
+                `${count(region.cells, "cell")}: observed `,
+                colours(region.expected),
+                " predicted ",
+                colours(region.predicted),
+              ),
+            ),
         ),
         example.action ? h("p", { class: "dim" }, `That was ${actionName(example.action)}.`) : null,
       ),
@@ -200,7 +228,8 @@ export class RulebookView {
     }
     if (key === "v" || key === "V") {
       const versions = this.all.filter((one) => one.version);
-      const next = key === "v" ? versions.find((one) => one.number > this.number) : versions.findLast((one) => one.number < this.number);
+      const next =
+        key === "v" ? versions.find((one) => one.number > this.number) : versions.findLast((one) => one.number < this.number);
       if (next) this.open(next.number);
       return true;
     }

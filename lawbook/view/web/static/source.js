@@ -24,7 +24,7 @@ function parts(answer) {
 function unpacked(packed, from = 0) {
   const view = new DataView(packed);
   const found = [];
-  for (let at = from; at < packed.byteLength; ) {
+  for (let at = from; at < packed.byteLength;) {
     const id = Array.from(new Uint8Array(packed, at, 20), (byte) => byte.toString(16).padStart(2, "0")).join("");
     const [height, width] = [view.getUint16(at + 20, true), view.getUint16(at + 22, true)];
     found.push([id, { width, height, cells: new Uint8Array(packed, at + 24, width * height) }]);

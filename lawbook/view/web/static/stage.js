@@ -1,6 +1,7 @@
 // The board of a run: observed beside predicted, step by step, with what was meant and what was believed.
 
 import { Board, difference } from "./board.js";
+import { Controls } from "./controls.js";
 import { Facts, came } from "./facts.js";
 import { Happened, RulesThen } from "./beside.js";
 import { Player } from "./player.js";
@@ -26,19 +27,22 @@ export class Stage {
     this.facts = new Facts(run.head, (member) => this.choose(member));
     this.rules = new RulesThen(run);
     this.happened = new Happened(run);
-    this.timeline = new Timeline((step) => this.go(step), () => this.words());
-    this.player = new Player(() => this.walk(), () => this.weight(), () => this.playing());
+    this.timeline = new Timeline(
+      (step) => this.go(step),
+      () => this.words(),
+    );
+    this.player = new Player(
+      () => this.walk(),
+      () => this.weight(),
+      () => this.controls.playing(this.player),
+    );
+    this.controls = new Controls(this);
     this.element = h(
       "div",
       { class: "stage" },
-      h(
-        "div",
-        { class: "boards" },
-        this.figure("observed", this.observed),
-        this.figure("predicted", this.predicted),
-      ),
+      h("div", { class: "boards" }, this.figure("observed", this.observed), this.figure("predicted", this.predicted)),
       h("div", { class: "beside" }, this.facts.element, this.rules.element),
-      h("div", { class: "below" }, this.controls(), this.timeline.element, this.happened.element),
+      h("div", { class: "below" }, this.controls.element, this.timeline.element, this.happened.element),
     );
     run.arrived = () => this.soon();
   }
@@ -47,7 +51,12 @@ export class Stage {
     const caption = h("figcaption", {}, name);
     if (name === "observed") {
       this.moments = h("input", {
-        type: "range", min: 0, max: 0, value: 0, class: "moments", "aria-label": "Frame of the animation",
+        type: "range",
+        min: 0,
+        max: 0,
+        value: 0,
+        class: "moments",
+        "aria-label": "Frame of the animation",
         oninput: () => this.look(Number(this.moments.value)),
       });
       this.momentText = h("span", { class: "dim" });
@@ -56,36 +65,10 @@ export class Stage {
     return h("figure", {}, board.box, caption);
   }
 
-  controls() {
-    const button = (label, sign, does, key) =>
-      h("button", { type: "button", "aria-label": label, title: `${label} (${key})`, onclick: does }, sign);
-    this.play = button("Play", "▶", () => this.player.toggle(), "space");
-    this.play.classList.add("play");
-    this.rate = h("span", { class: "rate" });
-    this.follow = h("button", { type: "button", class: "follow", "aria-pressed": "false", title: "Follow the run (f)", onclick: () => this.chase(!this.following) }, "follow");
-    this.to = h("input", { type: "number", min: 0, class: "to", "aria-label": "Go to action", title: "Go to action (g)", placeholder: "go to", onchange: () => this.ask(this.to.value) });
-    const bar = h(
-      "div",
-      { class: "controls", role: "toolbar", "aria-label": "Playing" },
-      button("First", "⇤", () => this.go(0), "home"),
-      button("Back", "‹", () => this.go(this.at - 1), "left"),
-      this.play,
-      button("On", "›", () => this.go(this.at + 1), "right"),
-      button("Last", "⇥", () => this.go(this.run.last), "end"),
-      h("span", { class: "speed" }, button("Slower", "−", () => this.player.faster(-1), "-"), this.rate, button("Faster", "+", () => this.player.faster(1), "+")),
-      h("span", { class: "jumps" }, "wrong", button("Previous wrong prediction", "‹", () => this.jump("misses", -1), "shift M"), button("Next wrong prediction", "›", () => this.jump("misses", 1), "m")),
-      h("span", { class: "jumps" }, "version", button("Previous version", "‹", () => this.jump("versions", -1), "shift V"), button("Next version", "›", () => this.jump("versions", 1), "v")),
-      h("span", { class: "jumps" }, "level", button("Previous level", "‹", () => this.jump("levels", -1), "shift L"), button("Next level", "›", () => this.jump("levels", 1), "l")),
-      this.to,
-      this.follow,
-    );
-    this.playing();
-    return bar;
-  }
-
   /** A link has led here. */
   visit({ step, frame }) {
-    this.go(Number(step ?? 0), frame === undefined ? null : Number(frame));
+    const whole = (text) => (/^\d{1,9}$/.test(text ?? "") ? Number(text) : null);
+    this.go(whole(step) ?? 0, whole(frame));
   }
 
   // -- moving ------------------------------------------------------------------------------------------------------------
@@ -93,7 +76,7 @@ export class Stage {
   /** The overview has come, or the run has grown. */
   grown() {
     this.timeline.draw(this.run.overview);
-    this.follow.hidden = !["playing", "paused"].includes(this.run.overview.state);
+    this.controls.live(["playing", "paused"].includes(this.run.overview.state));
     this.go(this.following ? this.run.last : Math.min(this.at, this.run.last), this.moment);
   }
 
@@ -129,13 +112,16 @@ export class Stage {
     this.announcing = true;
   }
 
-  /** Go to the action that was typed; without one, be ready for it. */
-  ask(typed) {
-    if (!typed) return this.to.focus();
-    this.go(Math.round(Number(typed)));
+  /** Be ready for the number of an action. */
+  ask() {
+    this.controls.to.focus();
+  }
+
+  /** Go to the action that was typed. */
+  goTyped(text) {
+    if (!/^\d{1,9}$/.test(text)) return;
+    this.go(Number(text));
     this.announcing = true;
-    this.to.value = "";
-    this.to.blur();
   }
 
   choose(member) {
@@ -145,7 +131,7 @@ export class Stage {
 
   chase(on) {
     this.following = on;
-    this.follow.setAttribute("aria-pressed", String(on));
+    this.controls.following(on);
     if (on) this.go(this.run.last);
   }
 
@@ -178,13 +164,6 @@ export class Stage {
     return this.moment === null ? 1 : Math.min(1, 2 / frames);
   }
 
-  playing() {
-    const on = this.player.playing;
-    this.play.textContent = on ? "❚❚" : "▶";
-    this.play.setAttribute("aria-label", on ? "Pause" : "Play");
-    say(this.rate, `${this.player.speed} a second`);
-  }
-
   // -- showing -----------------------------------------------------------------------------------------------------------
 
   soon() {
@@ -206,6 +185,7 @@ export class Stage {
     const whose = this.member ?? step?.member ?? Number(Object.keys(step?.predicted ?? {})[0] ?? 0);
     if (!step) return this.facts.show(this.at, run.last, null, whose, null);
     const told = step.predicted?.[whose];
+    if (this.moment !== null && this.moment >= step.frames.length - 1) this.moment = null;
     const settled = this.moment === null;
     const shownId = step.frames[settled ? step.frames.length - 1 : this.moment];
     const seen = this.fetched(shownId);
@@ -218,7 +198,10 @@ export class Stage {
     this.moments.max = step.frames.length - 1;
     this.moments.value = this.moment ?? step.frames.length - 1;
     this.moments.disabled = step.frames.length < 2;
-    say(this.momentText, step.frames.length > 1 ? `frame ${(this.moment ?? step.frames.length - 1) + 1} of ${step.frames.length}` : "");
+    say(
+      this.momentText,
+      step.frames.length > 1 ? `frame ${(this.moment ?? step.frames.length - 1) + 1} of ${step.frames.length}` : "",
+    );
     this.shown = { step, whose, wrong, told };
     this.overlay(this.plans.get(step.ahead) ?? null);
     if (this.player.playing) this.lookAhead();
@@ -250,7 +233,13 @@ export class Stage {
     const click = step.action?.length > 1 ? [step.action.slice(1)] : [];
     const left = plan ? plan.actions.slice(this.at - plan.from) : [];
     const way = plan && this.moment === null ? plan.points.slice(this.at - plan.from) : [];
-    const ahead = this.moment === null ? left.filter((one) => one.length > 1).slice(0, 40).map((one) => one.slice(1)) : [];
+    const ahead =
+      this.moment === null
+        ? left
+            .filter((one) => one.length > 1)
+            .slice(0, 40)
+            .map((one) => one.slice(1))
+        : [];
     this.observed.overlay({ wrong, way, mood, clicks: ahead.length ? ahead : click });
     this.predicted.overlay({ wrong, mood });
   }

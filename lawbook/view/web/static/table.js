@@ -30,7 +30,11 @@ export class TableView {
     this.runs = [];
     this.chosen = new Set();
     this.filter = h("input", {
-      type: "search", placeholder: "Filter", "aria-label": "Filter runs", autocomplete: "off", spellcheck: "false",
+      type: "search",
+      placeholder: "Filter",
+      "aria-label": "Filter runs",
+      autocomplete: "off",
+      spellcheck: "false",
       oninput: () => {
         mark({ filter: this.filter.value });
         this.show();
@@ -61,7 +65,11 @@ export class TableView {
       mark({ sort: (this.down ? "-" : "") + name });
       this.show();
     };
-    return h("th", { scope: "col", class: NUMBERS.has(name) && name !== "began" ? "n" : null, title: HELP[name] }, h("button", { type: "button", onclick: sort }, name));
+    return h(
+      "th",
+      { scope: "col", class: NUMBERS.has(name) && name !== "began" ? "n" : null, title: HELP[name] },
+      h("button", { type: "button", onclick: sort }, name),
+    );
   }
 
   async grown() {
@@ -78,12 +86,24 @@ export class TableView {
     const seen = this.runs.filter((run) => words.every((word) => text(run).includes(word)));
     const value = COLUMNS.find(([name]) => name === this.sort)?.[1] ?? ((run) => run.began);
     seen.sort((one, two) => this.order(value(one), value(two)) || (one.name < two.name ? 1 : -1));
-    COLUMNS.forEach(([name], k) => this.heads[k].setAttribute("aria-sort", name !== this.sort ? "none" : this.down ? "descending" : "ascending"));
+    COLUMNS.forEach(([name], k) =>
+      this.heads[k].setAttribute("aria-sort", name !== this.sort ? "none" : this.down ? "descending" : "ascending"),
+    );
     const focused = document.activeElement?.closest?.("tr")?.dataset.run;
-    fill(this.body, seen.map((run) => this.row(run)));
-    if (!this.runs.length) fill(this.body, h("tr", {}, h("td", { colspan: 13, class: "dim" }, `There are no runs in ${this.folder}; \`lawbook play\` makes one.`)));
+    fill(
+      this.body,
+      seen.map((run) => this.row(run)),
+    );
+    if (!this.runs.length)
+      fill(
+        this.body,
+        h("tr", {}, h("td", { colspan: 13, class: "dim" }, `There are no runs in ${this.folder}; \`lawbook play\` makes one.`)),
+      );
     if (focused) this.rowLink(focused)?.focus();
-    say(this.told, seen.length === this.runs.length ? count(seen.length, "run") : `${number(seen.length)} of ${count(this.runs.length, "run")}`);
+    say(
+      this.told,
+      seen.length === this.runs.length ? count(seen.length, "run") : `${number(seen.length)} of ${count(this.runs.length, "run")}`,
+    );
     this.offer();
   }
 
@@ -97,14 +117,17 @@ export class TableView {
 
   row(run) {
     const choose = h("input", {
-      type: "checkbox", "aria-label": `Compare ${run.name}`,
+      type: "checkbox",
+      "aria-label": `Compare ${run.name}`,
       onchange: (event) => {
         event.target.checked ? this.chosen.add(run.name) : this.chosen.delete(run.name);
         this.offer();
       },
     });
     choose.checked = this.chosen.has(run.name);
-    const picture = run.frame ? h("img", { src: source.picture(run.name, run.frame), alt: "", width: 36, height: 36, loading: "lazy" }) : h("span", { class: "nopicture" });
+    const picture = run.frame
+      ? h("img", { src: source.picture(run.name, run.frame), alt: "", width: 36, height: 36, loading: "lazy" })
+      : h("span", { class: "nopicture" });
     const open = h("a", { href: link({ run: run.name, view: "board" }), title: run.name }, run.world ?? run.name);
     const cells = run.broken
       ? [h("th", { scope: "row" }, open), h("td", { colspan: 10, class: "bad" }, run.broken)]
@@ -115,7 +138,12 @@ export class TableView {
           h("td", { class: "n" }, `${run.completed}${run.levels ? ` / ${run.levels}` : ""}`),
           h("td", { class: "n" }, number(run.actions)),
           h("td", { class: "n" }, run.solved ? `${(run.solved[0] / run.solved[1]).toFixed(2)}×` : "–"),
-          h("td", { class: "n" }, run.efficiency === null ? "–" : run.efficiency.toFixed(1), h("span", { class: run.efficiency !== null && run.baseline !== "human" ? "dim" : "none" }, "°")),
+          h(
+            "td",
+            { class: "n" },
+            run.efficiency === null ? "–" : run.efficiency.toFixed(1),
+            h("span", { class: run.efficiency !== null && run.baseline !== "human" ? "dim" : "none" }, "°"),
+          ),
           h("td", { class: "n" }, run.tokens === null ? "–" : short(run.tokens)),
           h("td", { class: "n" }, run.dollars === null ? "–" : `$${run.dollars.toFixed(2)}`),
           h("td", {}, h("span", { class: `state ${STATES[run.state] ?? "quiet"}` }, run.state.replace("_", " "))),

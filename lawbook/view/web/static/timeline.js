@@ -1,4 +1,4 @@
-// The whole run as a strip: levels, kinds of action, wrong predictions, versions; with a slider over it that is the place we are at.
+// The whole run as a strip: levels, kinds of action, wrong predictions, versions; the slider over it is where we are.
 
 import { h, s, fill } from "./dom.js";
 import { number } from "./words.js";
@@ -10,7 +10,13 @@ export class Timeline {
   constructor(pick, words) {
     this.words = words;
     this.slider = h("input", {
-      type: "range", min: 0, max: 0, value: 0, step: 1, class: "slider", "aria-label": "Action",
+      type: "range",
+      min: 0,
+      max: 0,
+      value: 0,
+      step: 1,
+      class: "slider",
+      "aria-label": "Action",
       oninput: () => pick(Number(this.slider.value)),
     });
     this.levels = h("div", { class: "levels", "aria-hidden": "true" });
@@ -35,14 +41,24 @@ export class Timeline {
       SORTS.map((sort) => s("path", { class: `kind ${sort}`, d: paths[sort] })),
       s("path", { class: "missed", d: overview.misses.map((at) => `M${at} 3v21`).join("") }),
       s("path", { class: "refused", d: dots([...new Set(overview.refusals.map(([at]) => at))], 34) }),
-      s("path", { class: "version", d: dots(overview.versions.map(([at]) => at), 34) }),
+      s("path", {
+        class: "version",
+        d: dots(
+          overview.versions.map(([at]) => at),
+          34,
+        ),
+      }),
     );
     fill(
       this.levels,
       overview.levels.map(({ level, from }, k) => {
         const to = overview.levels[k + 1]?.from ?? overview.steps;
         const wide = (100 * (to - from)) / last;
-        return h("span", { style: { left: `${(100 * from) / last}%`, width: `${wide}%` } }, wide > 9 ? `level ${level + 1}` : wide > 2.5 ? `${level + 1}` : "");
+        return h(
+          "span",
+          { style: { left: `${(100 * from) / last}%`, width: `${wide}%` } },
+          wide > 9 ? `level ${level + 1}` : wide > 2.5 ? `${level + 1}` : "",
+        );
       }),
     );
   }
@@ -60,7 +76,11 @@ function legend() {
   return h(
     "p",
     { class: "legend", "aria-hidden": "true" },
-    entry("plan", "plan"), entry("probe", "probe"), entry("reset", "reset"),
-    entry("missed", "wrong prediction"), entry("version", "version accepted"), entry("refused", "proposal refused"),
+    entry("plan", "plan"),
+    entry("probe", "probe"),
+    entry("reset", "reset"),
+    entry("missed", "wrong prediction"),
+    entry("version", "version accepted"),
+    entry("refused", "proposal refused"),
   );
 }

@@ -2,13 +2,17 @@
 
 export const number = (n) => n.toLocaleString("en-US");
 
-export const count = (n, one, many) => `${number(n)} ${n === 1 ? one : many ?? one + "s"}`;
+export const count = (n, one, many) => `${number(n)} ${n === 1 ? one : (many ?? one + "s")}`;
 
 export const percent = (part, whole) => (whole ? `${Math.round((100 * part) / whole)}%` : "–");
 
 /** 1234567 as 1.2M. */
 export function short(n) {
-  for (const [size, letter] of [[1e9, "B"], [1e6, "M"], [1e3, "k"]]) {
+  for (const [size, letter] of [
+    [1e9, "B"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ]) {
     if (Math.abs(n) >= size) return `${(n / size).toPrecision(n / size >= 100 ? 3 : 2)}${letter}`;
   }
   return Number.isInteger(n) ? String(n) : n.toPrecision(3);
@@ -39,6 +43,13 @@ export function actionName(packed) {
 export const actionSign = (packed) => (packed.length > 1 ? `${packed[0]}@${packed[1]},${packed[2]}` : String(packed[0]));
 
 export const STATES = {
-  won: "good", playing: "live", paused: "quiet", budget: "bad", stuck: "bad", finished: "quiet",
-  nondeterministic: "bad", in_doubt: "bad", broken: "bad",
+  won: "good",
+  playing: "live",
+  paused: "quiet",
+  budget: "bad",
+  stuck: "bad",
+  finished: "quiet",
+  nondeterministic: "bad",
+  in_doubt: "bad",
+  broken: "bad",
 };
