@@ -25,7 +25,9 @@ from lawbook.state import Ending
 from lawbook.worlds.address import WorldAddress
 from lawbook.worlds.process import WorldProcess
 
-PROTOCOLS = {"induce": "memento3", "random": "vanilla"}
+PROTOCOLS = {"induce": "memento3", "random": "vanilla", "graph": "vanilla"}
+GAMES = ("maze", "twins", "keys", "push", "lights", "budget", "fog", "mirror")
+GRIDS = ("MiniGrid-Empty-8x8-v0", "MiniGrid-DoorKey-6x6-v0")
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ def lakes(host: Host, out: Path, size: int, budget: int, seeds: range, populatio
 
 def demos(host: Host, out: Path, name: str, budget: int, seeds: range, population: int) -> None:
     print(f"\ndemo:{name}, within {budget} actions: spent/shortest of each level")
+    ratios: dict[str, list[float]] = {mind: [] for mind in PROTOCOLS}
     for seed in seeds:
         for mind in PROTOCOLS:
             run = played(host, out, f"demo:{name}?seed={seed}", mind, budget, seed, population if mind == "induce" else 1)
@@ -88,6 +91,19 @@ def demos(host: Host, out: Path, name: str, budget: int, seeds: range, populatio
                 f"  total {run.actions}/{sum(least or 0 for least in run.shortest)}  answers {run.answers}"
                 f"  slowest answer {run.slowest * 1e3:.0f} ms  {run.seconds:.1f} s"
             )
+            if run.won:
+                ratios[mind].append(run.actions / sum(least or 0 for least in run.shortest))
+    for mind, found in ratios.items():
+        mean = f"{statistics.mean(found):.2f} times the shortest on average where so" if found else "-"
+        print(f"demo:{name} {mind}: all levels on {len(found)} of {len(seeds)} seeds, {mean}")
+
+
+def grids(host: Host, out: Path, name: str, seeds: range, budget: int = 300) -> None:
+    for mind in PROTOCOLS:
+        runs = [played(host, out, f"minigrid:{name}?seed={seed}", mind, budget, seed) for seed in seeds]
+        spent = [run.actions for run in runs if run.won]
+        median = f"{statistics.median(spent):.0f}" if spent else "-"
+        print(f"{name} {mind:8} solved {len(spent)}/{len(runs)} within {budget} actions, median {median} of those solved")
 
 
 def reflection(length: int) -> None:
@@ -123,16 +139,24 @@ def seeds(text: str) -> range:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--maps", type=seeds, default=range(1000, 1100), help="map seeds of FrozenLake (default 1000:1100)")
+    parser.add_argument("--games", default=",".join(GAMES), help="demo games, separated by commas (default: all)")
+    parser.add_argument("--minds", default=",".join(PROTOCOLS), help="minds, separated by commas (default: all)")
+    parser.add_argument("--grid-seeds", type=seeds, default=range(20), help="seeds of the MiniGrid worlds (default 0:20)")
     parser.add_argument("--demo-seeds", type=seeds, default=range(5), help="layout seeds of the demo games (default 0:5)")
     parser.add_argument("--demo-budget", type=int, default=600)
     parser.add_argument("--population", type=int, default=1)
     given = parser.parse_args()
+    for mind in set(PROTOCOLS) - set(given.minds.split(",")):
+        del PROTOCOLS[mind]
     with Host() as host, tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         for size, budget in ((4, 60), (8, 250)):
             lakes(host, out, size, budget, given.maps, given.population)
-        for name in ("maze", "twins"):
+        for name in filter(None, given.games.split(",")):
             demos(host, out, name, given.demo_budget, given.demo_seeds, given.population)
+        if given.grid_seeds:
+            for name in GRIDS:
+                grids(host, out, name, given.grid_seeds)
     reflection(500)
 
 

@@ -158,6 +158,12 @@ def drawn(folder: RunFolder, frame: str) -> np.ndarray:
     return pixels
 
 
+def test_where_there_is_a_browser_nothing_is_installed(browser: Any) -> None:
+    began = time.monotonic()
+    done = subprocess.run([Path(__file__).parent.parent / "scripts" / "browser"], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"") and time.monotonic() - began < 10
+
+
 # -- one run ---------------------------------------------------------------------------------------------------------------------
 
 

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from lawbook.answers import Judgement, Outcome, Probe, Subgoal
 from lawbook.errors import UsageError
 from lawbook.hypothesis import Decision, Hypothesis, Proposal
+from lawbook.minds.induce.bare import Over, bared, patched
 from lawbook.minds.induce.explore import exploration
+from lawbook.minds.induce.fog import dark, maps, unveiled, view
 from lawbook.minds.induce.laws import rivals
 from lawbook.minds.induce.memorise import memorised
 from lawbook.minds.induce.study import Study, study
 from lawbook.minds.induce.tables import Laws
+from lawbook.minds.induce.walker import Walker
 from lawbook.minds.induce.write import written
 from lawbook.minds.mind import Case, Why, judge_by_trace
 from lawbook.record import Record
 
 
 class Thought(NamedTuple):
-    """What one state of the record leads to: the record as seen, and the rival laws that fit it."""
+    """What one state of the record leads to: what lies over it, the rest as seen, and the rival laws that fit it."""
 
     record: Record
     at: tuple[int, int]
+    over: Over
     seen: Study
     rivals: list[Laws]
 
@@ -71,7 +76,15 @@ class InducingMind:
         """The untried thing that is worth most, through the laws this member holds."""
         thought = self._think(case)
         laws = memorised(thought.rivals[case.member % len(thought.rivals)], thought.seen)
-        return exploration(case, laws, thought.seen)
+        return exploration(case, laws, patched(thought.over, Walker(laws), case.record), thought.seen)
+
+    def exceptions(self, case: Case) -> int:
+        """How many observations this member's program has learnt by heart."""
+        thought = self._think(case)
+        laws = memorised(thought.rivals[case.member % len(thought.rivals)], thought.seen)
+        over = patched(thought.over, Walker(laws), case.record)
+        recalled = sum(effect is not None for _, steps in (*laws.histories, *over.patches) for _, effect in steps)
+        return len(laws.starts) + len(laws.places) + recalled
 
     def receipt(self) -> Mapping[str, float | int | str]:
         return {}
@@ -79,8 +92,15 @@ class InducingMind:
     def _think(self, case: Case) -> Thought:
         at = len(case.record), case.record.actions
         if self._thought is None or self._thought.record is not case.record or self._thought.at != at:
-            seen = study(case.record)
-            self._thought = Thought(case.record, at, seen, rivals(seen))
+            bare = bared(case.record)
+            over, record = bare.over, bare.record
+            hidden = dark(record)
+            if hidden is not None:
+                record = unveiled(record, hidden)
+            seen = study(record)
+            if hidden is not None and (shown := view(bare.record, seen, hidden)):
+                over = replace(over, view=shown, maps=maps(bare.record, record))
+            self._thought = Thought(case.record, at, over, seen, rivals(seen))
         return self._thought
 
     def _hypotheses(self, case: Case) -> Iterator[Hypothesis]:
@@ -89,9 +109,11 @@ class InducingMind:
         count = len(thought.rivals)
         for k in range(count):
             laws = thought.rivals[(case.member + k) % count]
-            yield written(memorised(laws, thought.seen), case.interface.actions, thought.rivals)
-        by_heart = study(case.record, blind=True)
-        yield written(memorised(Laws(), by_heart), case.interface.actions)
+            laws = memorised(laws, thought.seen)
+            over = patched(thought.over, Walker(laws), case.record)
+            yield written(laws, over, case.interface.actions, thought.rivals)
+        by_heart = memorised(Laws(), study(case.record, blind=True))
+        yield written(by_heart, patched(Over(), Walker(by_heart), case.record), case.interface.actions)
 
 
 def _equal(one: Hypothesis, other: Hypothesis, case: Case) -> bool:

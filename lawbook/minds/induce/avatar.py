@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import inf
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lawbook.minds.induce.perceive import Cell, Look, movers
-from lawbook.minds.induce.track import Spot, compared, track
+from lawbook.minds.induce.track import NOWHERE, Spot, compared, track
 from lawbook.minds.induce.walker import cells_of, find
 from lawbook.record import Action, Trajectory
 
@@ -47,20 +47,55 @@ def looks_of(trajectories: Iterable[Trajectory]) -> tuple[Look, ...]:
     A trajectory in which something changes and no known look stands at its start is searched for a new one, which is weighed by
     some of the others too.
     """
-    looks: list[Look] = []
+    trajectories, looks = list(trajectories), list[Look]()
     changing = [changes for trajectory in trajectories if (changes := _changes(trajectory)).actions]
     for changes in changing:
         if not any(find(changes.frames[0], look) for look in looks):
             best = _best((changes, *[other for other in changing[: OTHERS + 1] if other is not changes][:OTHERS]))
             if best is not None:
                 looks.append(best)
-    return tuple(looks)
+    return (*looks, *_turned(trajectories, looks))
+
+
+def _turned(trajectories: Iterable[Trajectory], looks: Sequence[Look]) -> list[Look]:
+    """Other looks that the avatar takes on where it stands, and out of again: those of an avatar that turns."""
+    found: dict[Look, None] = {}
+    for trajectory in trajectories:
+        if not looks or any(action.x is not None for action, _ in trajectory.steps[:1]):
+            continue
+        frames = compared(trajectory)
+        known = [*looks, *found]
+        spots = track(frames, known)
+        chain: list[Look] = []
+        place = NOWHERE
+        for (before, after), at, to in zip(pairwise(frames), spots, spots[1:], strict=False):
+            place = at if at.body >= 0 else place
+            if place.body < 0 or np.array_equal(before, after):
+                continue
+            shown = known[place.body]
+            box = np.s_[place.row : place.row + len(shown), place.col : place.col + len(shown[0])]
+            rest = before != after
+            rest[box] = False
+            new = tuple(
+                tuple(int(cell) if own >= 0 else -1 for cell, own in zip(line, mask, strict=True))
+                for line, mask in zip(after[box].tolist(), shown, strict=True)
+            )
+            if not rest.any() and new in known:
+                found |= dict.fromkeys(chain)  # it came back to a look it had
+            if rest.any() or to.body >= 0:
+                chain = []
+            if not rest.any() and new not in known:
+                chain.append(new)
+                found |= dict.fromkeys(chain[:-1])  # the last may be an end, not a turn
+    return list(found)
 
 
 def _changes(trajectory: Trajectory) -> Changes:
     frames = compared(trajectory)
     kept, actions = [frames[0].tobytes()], []
     for (action, _), (before, after) in zip(trajectory.steps, pairwise(frames), strict=False):
+        if action.x is not None:
+            break  # what a click moves is steered by no one: an avatar goes by actions without a place
         if not np.array_equal(before, after):
             kept.append(after.tobytes())
             actions.append(action)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,19 +10,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lawbook.answers import Probe, Subgoal
+from lawbook.minds.induce.bare import Over
 from lawbook.minds.induce.goals import rarity, survey, unseen
+from lawbook.minds.induce.layers import Layers
 from lawbook.minds.induce.memorise import tip
 from lawbook.minds.induce.study import Moment, Study
 from lawbook.minds.induce.tables import Laws, named
 from lawbook.minds.induce.track import Spot
-from lawbook.minds.induce.walker import OVER, RUNNING, State, Walker
+from lawbook.minds.induce.walker import OVER, RUNNING, State, Walker, front
 from lawbook.minds.mind import Case
-from lawbook.record import Action, Trajectory
+from lawbook.perception import objects
+from lawbook.record import RESET, Action, Trajectory
 
 NODES = 4_000
 """States looked at in the search for something untried."""
 LATELY, CIRCLES = 40, 4
 """Coming back to one frame this many times within so many steps is going in circles."""
+FEW = 3
+"""Things of a kind in a level, at most, for each action to be tried on it."""
+WORTHWHILE = 2
+"""Tiers up to this are worth beginning a level again for, where it has been spoilt."""
+RESETS = 12
+"""Times a level is begun at most, for that."""
 ENOUGH = 12
 """Places in which an action is tried that has never moved the avatar, before it is left for last."""
 
@@ -40,14 +49,22 @@ class Try(NamedTuple):
     question: str
 
 
-def exploration(case: Case, laws: Laws, seen: Study) -> Subgoal | Probe:
+def exploration(case: Case, laws: Laws, over: Over, seen: Study) -> Subgoal | Probe:
     """The best thing to try: a way to where it can be tried, or the action itself where that is here."""
     walker = Walker(laws)
-    here = tip(walker, case.record.here)
+    world = Layers(over, walker)
+    above = tip(world, case.record.here)
+    here = above.core
     available = _available(case)
     walking = [action for action in available if action not in case.interface.clicks]
-    tries = _tries(walker, here, walking, seen) if here.body >= 0 and not _in_circles(case.record.here) else iter(())
-    best = min(tries, default=None)
+    circling = here.body < 0 or _in_circles(seen.record.here)
+    best = None if circling else min(_tries(world, above, walking, seen), default=None)
+    if (best is None or best.tier > WORTHWHILE) and here.body >= 0 and _spoilt(world, above, case):
+        opening = world.initial_state({"frame": case.record.here.first.frame})
+        if opening.core.body >= 0:
+            again = min(_tries(world, opening, walking, seen), default=None)
+            if again is not None and (again.tier <= WORTHWHILE or laws.goals):
+                return Probe(RESET, f"From the start of the level again: {again.question}")
     if best is None:
         safe = [action for action in available if action not in walking or walker.step(here, Action(action)).status != OVER]
         return _blindly(case, safe or available)
@@ -56,7 +73,15 @@ def exploration(case: Case, laws: Laws, seen: Study) -> Subgoal | Probe:
     if case.refusal or not case.admissible:
         # Nobody plans the way, so it is walked one probe at a time.
         return Probe(Action(best.first), f"On the way to this: {best.question}")
-    return Subgoal(_source(best.state), best.question)
+    return Subgoal(_source(best.state, here), best.question)
+
+
+def _spoilt(world: Layers, above: Any, case: Case) -> bool:
+    """Has something changed here that may not be undone, while a reset is still something new?"""
+    trajectory = case.record.here
+    opening = world.initial_state({"frame": trajectory.first.frame})
+    again = sum(other.first.level == trajectory.first.level for other in case.record)
+    return len(trajectory) > 0 and opening.core.ground != above.core.ground and again <= RESETS
 
 
 def _in_circles(trajectory: Trajectory) -> bool:
@@ -71,17 +96,22 @@ def _available(case: Case) -> list[int]:
     return [action for action in (last.available if last else ()) or case.interface.actions if action]
 
 
-def _source(state: State) -> str:
-    return f"def subgoal(state):\n    return (state.row, state.col) == ({state.row}, {state.col}) and state.status == {RUNNING}\n"
+def _source(state: State, here: State) -> str:
+    """The subgoal of being where this state is; with its ground too, where that is not the ground as it is now."""
+    there = f"(core.body, core.row, core.col, core.status) == ({state.body}, {state.row}, {state.col}, {RUNNING})"
+    if state.ground != here.ground:
+        there += f" and zlib.crc32(core.ground) == {zlib.crc32(state.ground)}"
+    return f"import zlib\n\n\ndef subgoal(state):\n    core = state.core\n    return {there}\n"
 
 
-def _tries(walker: Walker, here: State, actions: Sequence[int], seen: Study) -> Iterator[Try]:
+def _tries(world: Layers, above: Any, actions: Sequence[int], seen: Study) -> Iterator[Try]:
     """Everything untried within reach."""
+    walker, here = world.core, above.core
     tried = _tried(walker, seen)
     counts = rarity(survey(walker, Moment(here.ground, Spot(here.body, here.row, here.col)), here.width))
-    for distance, first, state in _reachable(walker, here, actions):
+    for distance, first, state in _reachable(world, above, actions):
         for order, action in enumerate(actions):
-            if (state.ground, state.row, state.col, action) not in tried.places:
+            if (state.ground, state.body, state.row, state.col, action) not in tried.places:
                 worth = _worth(walker, state, action, tried, counts, distance)
                 if worth is not None:
                     tier, rare, question = worth
@@ -101,9 +131,20 @@ def _worth(
     4  an action that has never moved the avatar, in a new place
     5  any action in a place where it has not been tried
     """
-    moves = walker.laws.bodies[state.body]["moves"]
+    body = walker.laws.bodies[state.body]
+    moves = body["moves"]
+    if action in body.get("turns", ()):
+        return None
+    ahead = front(walker.laws.bodies, state.body)
+    if action not in moves and ahead is not None:
+        contact = walker.meets(state.ground, state.width, state.body, state.row + ahead[0], state.col + ahead[1])
+        if (contact[0], action, zlib.crc32(state.ground)) not in tried.met and counts.get(contact[0], 99) <= FEW:
+            return 2, counts[contact[0]], f"What does action {action} do to {_told(contact)}?"
+        return None
     if action not in moves:
-        ends = [_end(walker, state, move) for move in unseen(moves) - tried.ruled_out[action]]
+        others = {(k, name): move for k, other in enumerate(walker.laws.bodies) for name, move in other["moves"].items()}
+        free = unseen(others) if moves or len(walker.laws.bodies) == 1 else unseen(others) | set(others.values())
+        ends = [_end(walker, state, move) for move in free - tried.ruled_out[state.body, action]]
         if "enter" in ends and "die" not in ends:
             return 0, (distance + 1) * len(ends) * 12 // ends.count("enter"), f"What does action {action} do?"
         return (4, tried.still[action], f"What does action {action} do here?") if tried.still[action] < ENOUGH else None
@@ -112,6 +153,10 @@ def _worth(
     thing, met = contact[0][0] == "exact", _told(contact)
     if end == "die":
         return None
+    if end == "push":
+        behind = walker.meets(state.ground, state.width, state.body, row + moves[action][0], col + moves[action][1])
+        if (contact[0], behind[0]) not in tried.met and behind[0][0] == "exact":
+            return 1, counts[behind[0]], f"What happens when {met} is pushed onto {_told(behind)}?"
     if end == "win":
         return -1, 0, f"Does {met} complete the level?"
     if thing and not any(key in walker.laws.contacts for key in contact):
@@ -139,16 +184,16 @@ def _end(walker: Walker, state: State, move: tuple[int, int]) -> str:
     return happens.split()[0]
 
 
-def _reachable(walker: Walker, here: State, actions: Sequence[int]) -> Iterator[tuple[int, int, State]]:
+def _reachable(world: Layers, above: Any, actions: Sequence[int]) -> Iterator[tuple[int, int, State]]:
     """States within reach by these laws, the nearest first: (distance, first action of the way or 0, state)."""
-    level, known, distance = [(0, here)], {here._replace(trail=-1)}, 0
+    level, known, distance = [(0, above)], {world.key(above)}, 0
     while level and len(known) < NODES:
-        yield from ((distance, first, state) for first, state in level)
+        yield from ((distance, first, state.core) for first, state in level)
         following = []
         for first, state in level:
             for action in actions:
-                after = walker.step(state, Action(action))
-                if after.status == RUNNING and after.body >= 0 and (mark := after._replace(trail=-1)) not in known:
+                after = world.step(state, Action(action))
+                if world.status(after) == RUNNING and after.core.body >= 0 and (mark := world.key(after)) not in known:
                     known.add(mark)
                     following.append((first or action, after))
         level, distance = following, distance + 1
@@ -161,14 +206,14 @@ class Tried(NamedTuple):
     places: set[Any]
     met: set[Any]
     still: Counter[int]
-    ruled_out: dict[int, set[tuple[int, int]]]
+    ruled_out: dict[tuple[int, int], set[tuple[int, int]]]
 
 
 def _tried(walker: Walker, seen: Study) -> Tried:
     tried = Tried(set(), set(), Counter(), defaultdict(set))
     for trajectory, moments in zip(seen.record, seen.moments, strict=True):
         for (action, _), (ground, spot) in zip(trajectory.steps, moments, strict=False):
-            place = (ground, spot.row, spot.col, action.id)
+            place = (ground, spot.body, spot.row, spot.col, action.id)
             if spot.body < 0 or place in tried.places:
                 continue
             tried.places.add(place)
@@ -176,31 +221,50 @@ def _tried(walker: Walker, seen: Study) -> Tried:
             state = State(ground, seen.width, *spot, RUNNING, -1)
             if name in moves:
                 contact = walker.meets(ground, seen.width, spot.body, spot.row + moves[name][0], spot.col + moves[name][1])
-                tried.met.update((contact[0], (contact[0], name)))
+                behind = walker.meets(ground, seen.width, spot.body, spot.row + 2 * moves[name][0], spot.col + 2 * moves[name][1])
+                tried.met.update((contact[0], (contact[0], name), (contact[0], behind[0])))
             else:
+                ahead = front(walker.laws.bodies, spot.body)
+                if ahead is not None:
+                    there = walker.meets(ground, seen.width, spot.body, spot.row + ahead[0], spot.col + ahead[1])
+                    tried.met.add((there[0], action.id, zlib.crc32(ground)))
                 tried.still[action.id] += 1
-                tried.ruled_out[action.id] |= {move for move in unseen(moves) if _end(walker, state, move) == "enter"}
+                tried.ruled_out[spot.body, action.id] |= {move for move in unseen(moves) if _end(walker, state, move) == "enter"}
     return tried
 
 
 def _blindly(case: Case, available: Sequence[int]) -> Probe:
     """No avatar, or nothing untried within reach: what this frame has not been answered with, else what was done least here."""
-    dice = random.Random(f"induce:{case.seed}:{case.member}:{case.call}")
     frame = case.record.here.last.frame
     here: Counter[int] = Counter()
     ever: Counter[int] = Counter()
-    clicked: set[tuple[int, int]] = set()
     for trajectory in case.record:
         for (action, _), before in zip(trajectory.steps, trajectory.settled, strict=False):
             ever[action.id] += 1
             here[action.id] += np.array_equal(before, frame)
-            if action.x is not None and action.y is not None:
-                clicked.add((action.id, int(before[action.y, action.x])))
     choice = min(available, key=lambda action: (here[action], ever[action]))
     if choice not in case.interface.clicks:
         return Probe(Action(choice), f"What does action {choice} do here?")
-    colours = Counter(frame.ravel().tolist())
-    fresh = [colour for colour in sorted(colours, key=lambda colour: (colours[colour], colour)) if (choice, colour) not in clicked]
-    cells = np.argwhere(frame == fresh[0]) if fresh else np.argwhere(np.ones(frame.shape, dtype=bool))
-    row, col = cells[len(cells) // 2] if fresh else cells[dice.randrange(len(cells))]
-    return Probe(Action(choice, int(col), int(row)), f"What does a click on colour {int(frame[row, col])} do?")
+    return _click(case, choice)
+
+
+def _click(case: Case, action: int) -> Probe:
+    """A click on the largest thing of a kind that was never clicked; else on the kind that was clicked least."""
+    record, frame = case.record, case.record.here.last.frame
+    tried: Counter[Any] = Counter()
+    for trajectory in record:
+        for step, (done, _) in enumerate(trajectory.steps):
+            if done.x is not None and done.y is not None:
+                shown = objects(before := trajectory.frame(step))
+                label = int(shown.labels[done.y, done.x])
+                tried[int(shown.look[label])] += 1
+                tried[before.tobytes(), int(shown.look[label])] += 1
+    height, width = frame.shape
+    found = []
+    for thing in objects(frame):
+        edge = thing.top == 0 or thing.left == 0 or thing.bottom == height - 1 or thing.right == width - 1
+        large = (thing.bottom - thing.top + 1) * (thing.right - thing.left + 1) * 4 > frame.size
+        here = frame.tobytes(), thing.look
+        found.append(((tried[here], tried[thing.look], edge or large, -thing.cells, thing.row, thing.column), thing))
+    _, best = min(found, key=lambda pair: pair[0])
+    return Probe(Action(action, best.column, best.row), f"What does a click on colour {best.colour} do?")

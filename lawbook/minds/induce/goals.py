@@ -49,7 +49,7 @@ def within_reach(walker: Walker, now: Moment, width: int) -> dict[Contact, int]:
                 there = Spot(spot.body, spot.row + rows, spot.col + cols)
                 contact = walker.meets(now.ground, width, *there)
                 found.setdefault(contact, distance)
-                if there not in known and walker.effect(contact, None)[0] == "enter":
+                if there not in known and walker.effect(contact, None)[0] in ("enter", "push"):
                     known.add(there)
                     following.append(there)
         fringe = following

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lawbook.minds.induce.aims import aims
 from lawbook.minds.induce.goals import guesses, survey
 from lawbook.minds.induce.study import Meeting, Study
 from lawbook.minds.induce.tables import Contact, Effect, Laws
+from lawbook.minds.induce.taps import taps
 from lawbook.minds.induce.walker import Walker
 
 DESCRIPTIONS = ("colour", "shape", "exact")
@@ -22,22 +24,44 @@ def rivals(seen: Study) -> list[Laws]:
     They differ in how a completing or a deadly contact is described (by colours, by shape, by the exact patch), and, while nothing
     known completes this level, in what is guessed to be its goal. Two that differ in nothing this level holds are one.
     """
-    bare = Laws(seen.bodies, _floor(seen), seen.under)
+    clicked = taps(seen.record)
+    around = dict(clicked.around)
+    tapped = {"click": _click(seen) if around else None, "turns": dict(clicked.turns), "around": around}
+    bare = Laws(seen.bodies, _floor(seen), seen.under, **tapped)  # type: ignore[arg-type]
+    if around:
+        return aims(bare, seen)
     walker = Walker(bare)
     met: dict[Contact, list[Meeting]] = {}
+    acts: dict[Contact, list[Meeting]] = {}
     for meeting in seen.meetings:
-        met.setdefault(walker.meets(meeting.ground, seen.width, *meeting.spot), []).append(meeting)
+        (acts if meeting.happens == "act" else met).setdefault(walker.meets(meeting.ground, seen.width, *meeting.spot), []).append(
+            meeting
+        )
     effects = {contact: _effect(contact, meetings) for contact, meetings in met.items()}
-    one_way = _one_way(met, effects)
-    around = survey(walker, seen.now(), seen.width)
+    one_way = _one_way(met, effects) | _acts(acts)
+    within = survey(walker, seen.now(), seen.width)
     distinct: dict[Any, Laws] = {}
     for die in DESCRIPTIONS:
         for win in DESCRIPTIONS:
             laws = replace(bare, contacts=_contacts(effects, win, die) | one_way)
             held = Walker(laws)
-            distinct.setdefault(tuple(held.effect(contact, None) for contact in around), laws)
-    first, *others = [guesses(laws, seen, around) for laws in distinct.values()]
+            distinct.setdefault(tuple(held.effect(contact, None) for contact in within), laws)
+    if _unexplained(met, effects):
+        return [aimed for laws in distinct.values() for aimed in aims(laws, seen)]
+    first, *others = [guesses(laws, seen, within) for laws in distinct.values()]
     return [*first, *(found[0] for found in others)]
+
+
+def _unexplained(met: Mapping[Contact, Sequence[Meeting]], effects: Mapping[Contact, Effect]) -> bool:
+    """Has a level been completed by a contact that does not always do so?"""
+    return any(
+        meeting.happens == "win" and effects[contact][0] != "win" for contact, meetings in met.items() for meeting in meetings
+    )
+
+
+def _click(seen: Study) -> int | None:
+    """The action that clicks."""
+    return next((action.id for trajectory in seen.record for action in trajectory.actions if action.x is not None), None)
 
 
 def _floor(seen: Study) -> tuple[int, ...]:
@@ -55,6 +79,8 @@ def _floor(seen: Study) -> tuple[int, ...]:
 def _effect(contact: Contact, meetings: Sequence[Meeting]) -> Effect:
     """What a contact does: what it did most often; that it has once completed a level outweighs that it did not always."""
     counted = Counter(meeting.happens for meeting in meetings)
+    if counted["push"]:
+        counted["stop"] = counted["enter"] = counted["win"] = 0  # where it stops, what stands behind decides
     happens = "win" if counted["win"] and contact != (("floor",),) else counted.most_common(1)[0][0]
     fitting = [meeting for meeting in meetings if meeting.happens == happens]
     whole = [meeting for meeting in fitting if meeting.whole] or fitting
@@ -78,6 +104,16 @@ def _contacts(effects: Mapping[Contact, Effect], win: str, die: str) -> dict[Any
     for contact, effect in effects.items():
         if next((laws[key] for key in contact if key in laws), None) != effect:
             laws[contact[0]] = effect
+    return laws
+
+
+def _acts(acts: Mapping[Contact, Sequence[Meeting]]) -> dict[Any, Effect]:
+    """What actions do to what stands before an avatar that turns: the latest that any did, the rest are exceptions."""
+    laws: dict[Any, Effect] = {}
+    for contact, meetings in acts.items():
+        for meeting in meetings:
+            if meeting.paint and contact[0][0] != "edge":
+                laws[contact[0], meeting.action] = "act", tuple(sorted(meeting.paint))
     return laws
 
 

@@ -91,7 +91,7 @@ def _misses(walker: Walker, seen: Study) -> Iterator[tuple[int, int, Any, Any]]:
                 continue
             moment = moments[step] if step < len(moments) else Moment(before.ground, moments[step - 1].spot)
             status = STATUS[observation.status]
-            key = (zlib.crc32(before.ground), before.row, before.col, named(action))
+            key = (zlib.crc32(before.ground), before.body, before.row, before.col, named(action))
             yield step, index, key, (*moment.spot, status, _changes(before, moment.ground))
             state = State(moment.ground, before.width, *moment.spot, status, walker.follow(before.trail, named(action)))
 
@@ -115,8 +115,8 @@ def _changes(before: State, ground: bytes) -> Any:
     return tuple(runs)
 
 
-def tip(walker: Walker, trajectory: Trajectory) -> State:
-    """The walker's state where a trajectory has got to."""
+def tip(walker: Any, trajectory: Trajectory) -> Any:
+    """The program's state where a trajectory has got to."""
     state = walker.initial_state({"frame": trajectory.first.frame})
     for action in trajectory.actions:
         state = walker.step(state, action)

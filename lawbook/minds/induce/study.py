@@ -14,7 +14,7 @@ from lawbook.minds.induce.avatar import looks_of
 from lawbook.minds.induce.perceive import Cell, Look
 from lawbook.minds.induce.tables import Laws, named
 from lawbook.minds.induce.track import NOWHERE, Spot, compared, covers, track
-from lawbook.minds.induce.walker import Walker, box, cells_of
+from lawbook.minds.induce.walker import Walker, box, cells_of, front
 from lawbook.record import Record, Status, Trajectory
 
 Changes = set[tuple[int, int, int]]
@@ -71,7 +71,11 @@ def study(record: Record, blind: bool = False) -> Study:
     cells = [cells_of(look) for look in looks]
     frames = [compared(trajectory) for trajectory in record]
     tracks = _tracks(frames, looks)
-    bodies = tuple({"look": look, "moves": moves} for look, moves in zip(looks, _moves(record, tracks, len(looks)), strict=True))
+    turns = _turns(record, tracks, len(looks))
+    bodies = tuple(
+        {"look": look, "moves": moves} | ({"turns": turned} if turned else {})
+        for look, moves, turned in zip(looks, _moves(record, tracks, len(looks)), turns, strict=True)
+    )
     hidden = _hidden(frames, tracks, cells)
     under = _under(frames, tracks, hidden, bodies)
     filler = Walker(Laws(bodies, under=under))
@@ -96,6 +100,16 @@ def _moves(record: Record, tracks: Sequence[Sequence[Spot]], bodies: int) -> lis
             if at.body >= 0 and to.body == at.body and to != at:
                 counted[at.body][named(action)][to.row - at.row, to.col - at.col] += 1
     return [{action: moves.most_common(1)[0][0] for action, moves in sorted(seen.items(), key=str)} for seen in counted]
+
+
+def _turns(record: Record, tracks: Sequence[Sequence[Spot]], bodies: int) -> list[dict[Any, int]]:
+    """For each look, the look that each action usually turns it into, where it stands."""
+    counted: list[dict[Any, Counter[int]]] = [defaultdict(Counter) for _ in range(bodies)]
+    for trajectory, spots in zip(record, tracks, strict=True):
+        for (action, _), (at, to) in zip(trajectory.steps, pairwise(spots), strict=False):
+            if at.body >= 0 and to.body >= 0 and to.body != at.body and to[1:] == at[1:]:
+                counted[at.body][named(action)][to.body] += 1
+    return [{action: seen.most_common(1)[0][0] for action, seen in sorted(turned.items(), key=str)} for turned in counted]
 
 
 def _tracks(frames: Sequence[Any], looks: Sequence[Look]) -> list[list[Spot]]:
@@ -182,6 +196,13 @@ def _meetings(
         move = bodies[at.body]["moves"].get(named(action)) if at.body >= 0 else None
         if observation.status is Status.TRUNCATED:
             return
+        ahead = None
+        if at.body >= 0 and named(action) not in bodies[at.body].get("turns", ()):
+            ahead = front(bodies, at.body)
+        if move is None and ahead is not None and to == at and observation.status is Status.RUNNING:
+            aim = Spot(at.body, at.row + ahead[0], at.col + ahead[1])
+            own = {(r - aim.row, c - aim.col, colour) for r, c, colour in (odd[step] if step < len(odd) else ())}
+            yield Meeting((index, step), named(action), ground, aim, "act", own, True)
         if move is None:
             entered = entered if to == at else None
             continue
@@ -198,12 +219,23 @@ def _meetings(
             entered.whole = True
             changes = changes - came
         top, left, height, width = box(bodies[at.body])
+        wide = trajectory.first.frame.shape[1]
         paint = {(row - aim.row, col - aim.col, colour) for row, col, colour in changes}
         paint = {(r, c, colour) for r, c, colour in paint if 0 <= r - top < height and 0 <= c - left < width}
-        meeting = Meeting((index, step), named(action), ground, aim, happens, paint, happens != "enter")
+        if happens == "enter" and _pushed(ground, wide, aim, move, (top, left, height, width), changes):
+            happens = "push"
+        meeting = Meeting((index, step), named(action), ground, aim, happens, paint, happens not in ("enter", "push"))
         if to != at:
-            entered = meeting if happens == "enter" else None
+            entered = meeting if happens in ("enter", "push") else None
         yield meeting
+
+
+def _pushed(ground: bytes, wide: int, aim: Spot, move: Cell, patch: tuple[int, int, int, int], changes: Changes) -> bool:
+    """Does what stood where the avatar went stand one move further on now? ground: before the step, `wide` cells a row."""
+    top, left, height, width = patch
+    top, left = top + aim.row + move[0], left + aim.col + move[1]
+    there = [(r, c, colour) for r, c, colour in changes if 0 <= r - top < height and 0 <= c - left < width]
+    return bool(there) and all(ground[(r - move[0]) * wide + c - move[1]] == colour for r, c, colour in there)
 
 
 def _happens(status: Status, at: Spot, aim: Spot, to: Spot) -> str | None:

@@ -21,6 +21,10 @@ class Laws:
     under: int | None = None
     contacts: Mapping[Any, Effect] = field(default_factory=dict)
     guess: Any = None
+    click: int | None = None
+    turns: Mapping[Any, Any] = field(default_factory=dict)
+    around: Mapping[Any, Any] = field(default_factory=dict)
+    goals: tuple[Any, ...] = ()
     starts: Mapping[int, Any] = field(default_factory=dict)
     places: Mapping[Any, Any] = field(default_factory=dict)
     histories: tuple[Any, ...] = ()

@@ -49,7 +49,7 @@ def track(frames: Any, looks: Sequence[Look], start: Spot | None = None) -> list
         elif _shows(after, at, cells):
             spots.append(at)
         else:
-            spots.append(_moved(before, after, at, looks[at.body], cells[at.body], strides))
+            spots.append(_turned(after, at, cells) or _moved(before, after, at, looks[at.body], cells[at.body], strides))
             if spots[-1].body >= 0:
                 strides.add((spots[-1].row - at.row, spots[-1].col - at.col))
     return spots
@@ -96,6 +96,14 @@ def _moved(before: Frame, after: Frame, at: Spot, look: Look, cells: Cells, stri
     return Spot(at.body, *min(new, key=unexplained))
 
 
+def _turned(frame: Frame, at: Spot, cells: Sequence[Cells]) -> Spot | None:
+    """The avatar where it was, with another of its looks."""
+    spots = (at._replace(body=body) for body in range(len(cells)) if body != at.body)
+    return next((spot for spot in spots if _shows(frame, spot, cells)), None)
+
+
 def _shows(frame: Frame, spot: Spot, cells: Sequence[Cells]) -> bool:
     r, c, colours = cells[spot.body]
+    if spot.row + r[-1] >= frame.shape[0] or spot.col + max(c) >= frame.shape[1]:
+        return False
     return bool((frame[spot.row + r, spot.col + c] == colours).all())

@@ -30,12 +30,17 @@ def find(frame: Any, look: Any) -> list[tuple[int, int]]:
     rows, cols = frame.shape[0] - height + 1, frame.shape[1] - width + 1
     if rows < 1 or cols < 1:
         return []
-    there = np.ones((rows, cols), dtype=bool)
-    for r, line in enumerate(look):
-        for c, colour in enumerate(line):
-            if colour >= 0:
-                there &= frame[r : r + rows, c : c + cols] == colour
-    return [(int(r), int(c)) for r, c in np.argwhere(there)]
+    counts = np.bincount(frame.ravel(), minlength=256)
+    wanted = [(int(counts[colour]), r, c, colour) for r, line in enumerate(look) for c, colour in enumerate(line) if colour >= 0]
+    _, r, c, colour = min(wanted)  # the rarest first leaves fewest places to look at
+    there_r, there_c = np.nonzero(frame[r : r + rows, c : c + cols] == colour)
+    for _, r, c, colour in sorted(wanted)[1:]:
+        if not there_r.size:
+            return []
+        fits = frame[there_r + r, there_c + c] == colour
+        if not fits.all():
+            there_r, there_c = there_r[fits], there_c[fits]
+    return list(zip(there_r.tolist(), there_c.tolist(), strict=True))
 
 
 def cells_of(look: Any) -> Any:
@@ -47,12 +52,16 @@ def cells_of(look: Any) -> Any:
 class Walker:
     """The program's functions over the tables of `laws` (a module or any object with these names):
 
-    bodies: of each look of the avatar: {"look": rows of colours, -1 where it is transparent; "moves": {action: (rows, columns)}}.
+    bodies: of each look of the avatar: {"look": rows of colours, -1 where it is transparent; "moves": {action: (rows, columns)};
+    "turns": {action: body}, where there are any}.
     floor: colours of open ground. under: what lies below the avatar at the start: a colour, or None: what surrounds it.
     contacts: what is met -> (what happens, (row, col, colour) painted there, counted from where the avatar would stand).
     guess: what is taken to be the goal until it has been reached, or None.
+    click: the id of the action that clicks, or None. turns: look -> the look it turns into when a click reaches it.
+    around: (clicked look, colour clicked) -> offsets (rows, columns) of what the click reaches.
+    goals: predicates over the ground, any of which completes the level: ("none", look): no such look is left.
     starts: first frame -> (body, row, col, colours below it), where the general rules start it wrongly.
-    places: (ground, row, col, action) -> what follows. histories: (first frame, ((action, what follows or None), ...)).
+    places: (ground, body, row, col, action) -> what follows. histories: (first frame, ((action, what follows or None), ...)).
     What follows: (body, row, col, status, changes of the ground). Frames and grounds are named by their CRC-32.
     """
 
@@ -114,15 +123,30 @@ class Walker:
         move = self.laws.bodies[state.body]["moves"].get(name) if state.body >= 0 else None
         if move is not None:
             state = self.moved(state, state.row + move[0], state.col + move[1], name)
+        elif state.body >= 0 and name in self.laws.bodies[state.body].get("turns", ()):
+            state = state._replace(body=self.laws.bodies[state.body]["turns"][name])  # R2: it turns where it stands
+        elif (ahead := front(self.laws.bodies, state.body)) is not None and action.x is None:
+            state = self.acted(state, state.row + ahead[0], state.col + ahead[1], name)
+        elif self.laws.around and action.x is not None:
+            state = self.clicked(state, action)
         # R2: an action that is not known to move the avatar changes nothing.
         return state if state.trail == trail else state._replace(trail=trail)
+
+    def meets_next(self, state: State, action: Any) -> Any:
+        """The most particular description of what this action would meet, or None."""
+        name = action.id if action.x is None else (action.id, action.x, action.y)
+        move = self.laws.bodies[state.body]["moves"].get(name) if state.body >= 0 else None
+        if move is None:
+            return None
+        return self.meets(state.ground, state.width, state.body, state.row + move[0], state.col + move[1])[0]
 
     def memory(self, state: State, name: Any, trail: int) -> Any:
         """What was memorised for this moment, or None."""
         if trail in self.recalled:
             return self.recalled[trail]  # R7: memorised for one history
         if self.laws.places:
-            return self.laws.places.get((zlib.crc32(state.ground), state.row, state.col, name))  # R6: memorised for one place
+            place = zlib.crc32(state.ground), state.body, state.row, state.col, name
+            return self.laws.places.get(place)  # R6: memorised for one place
         return None
 
     def effect(self, contact: Any, name: Any) -> Any:
@@ -168,6 +192,8 @@ class Walker:
         if paint:
             changes = [(row + r, col + c, colour, 1) for r, c, colour in paint if 0 <= col + c < width]
             ground = repaint(ground, width, changes)
+        if happens == "push":
+            return self.pushed(state, row, col, paint)
         if contact[0] == ("edge",) or happens in ("stop", "die outside"):
             row, col = state.row, state.col  # R5: it stays; beyond the edge nothing is seen, whatever happens
         elif happens == "die vanishing":
@@ -176,6 +202,79 @@ class Walker:
             return state
         status = COMPLETED if happens == "win" else RUNNING if happens in ("enter", "stop") else OVER
         return State(ground, width, body, row, col, status, trail)
+
+    def acted(self, state: State, row: int, col: int, name: Any) -> State:
+        """The state after an action on what stands before the avatar, where such a law is known."""
+        for key in self.meets(state.ground, state.width, state.body, row, col):
+            if (key, name) in self.laws.contacts:
+                _, paint = self.laws.contacts[key, name]
+                changes = [(row + r, col + c, colour, 1) for r, c, colour in paint if 0 <= col + c < state.width]
+                return state._replace(ground=repaint(state.ground, state.width, changes)) if changes else state
+        return state
+
+    def pushed(self, state: State, row: int, col: int, paint: Any) -> State:
+        """The state after what is met at (row, col) was pushed on, if what stands behind it can be entered."""
+        ground, width, body, _, _, status, trail = state
+        behind = 2 * row - state.row, 2 * col - state.col
+        contact = self.meets(ground, width, body, *behind)
+        happens, _ = self.effect(contact, None)
+        if contact[0] == ("edge",) or happens != "enter":
+            return state
+        top, left, high, wide = self.boxes[body]
+        cells = np.frombuffer(ground, np.uint8).reshape(-1, width).copy()
+        thing = patch(cells, row + top, col + left, high, wide)
+        if thing is None or patch(cells, behind[0] + top, behind[1] + left, high, wide) is None:
+            return state
+        there = cells[behind[0] + top : behind[0] + top + high, behind[1] + left : behind[1] + left + wide]
+        shown = np.array(thing, dtype=np.uint8)
+        own = ~np.isin(shown, np.array(self.laws.floor, dtype=np.uint8))
+        there[own] = shown[own]
+        for r, c, colour in paint:
+            cells[row + r, col + c] = colour
+        return State(cells.tobytes(), width, body, row, col, status, trail)
+
+    def clicked(self, state: State, action: Any) -> State:
+        """The state after a click: what it reaches turns."""
+        ground = np.frombuffer(state.ground, np.uint8).reshape(-1, state.width)
+        turning = next(iter(self.laws.turns))
+        height, width = len(turning), len(turning[0])
+        for (shown, colour), offsets in self.laws.around.items():
+            if ground[action.y, action.x] != colour:
+                continue
+            margin = (len(shown) - height) // 2
+            for row, col in self.places(state.ground, state.width, shown):
+                if 0 <= action.y - row - margin < height and 0 <= action.x - col - margin < width:
+                    after = ground.copy()
+                    for r, c in offsets:
+                        there = patch(ground, row + r, col + c, height, width)
+                        if there in self.laws.turns:
+                            after[row + r : row + r + height, col + c : col + c + width] = self.laws.turns[there]
+                    return state._replace(ground=after.tobytes())
+        return state
+
+    def places(self, ground: bytes, width: int, shown: Any) -> list[tuple[int, int]]:
+        """Where the ground shows a look."""
+        key = ground, shown
+        if key not in self.met:
+            self.met[key] = find(np.frombuffer(ground, np.uint8).reshape(-1, width), shown)
+        found: list[tuple[int, int]] = self.met[key]
+        return found
+
+    def actions(self, state: State) -> Any:
+        """Moves, and one click on everything that is known to answer."""
+        tries: list[Any] = [(move, None, None) for move in (self.laws.bodies[state.body]["moves"] if state.body >= 0 else ())]
+        for shown, colour in self.laws.around:
+            margin = (len(shown) - len(next(iter(self.laws.turns)))) // 2
+            inner = [line[margin : len(line) - margin] for line in shown[margin : len(shown) - margin]]
+            r, c = next((r, c) for r, line in enumerate(inner) for c, cell in enumerate(line) if cell == colour)
+            tries += [
+                (self.laws.click, col + c + margin, row + r + margin) for row, col in self.places(state.ground, state.width, shown)
+            ]
+        return tuple(tries)
+
+    def completed(self, state: State) -> bool:
+        """Does any of the predicates hold?"""
+        return any(not self.places(state.ground, state.width, shown) for _, shown in self.laws.goals)
 
     def render(self, state: State) -> Any:
         frame = np.frombuffer(state.ground, np.uint8).reshape(-1, state.width)
@@ -187,10 +286,14 @@ class Walker:
         return frame
 
     def is_goal(self, state: State) -> bool:
-        return state.status == COMPLETED
+        return state.status == COMPLETED or (bool(self.laws.goals) and state.status == RUNNING and self.completed(state))
 
     def is_over(self, state: State) -> bool:
         return state.status == OVER
+
+    def key(self, state: State) -> Any:
+        """A state without the history that led to it."""
+        return state[:6]
 
 
 def box(body: Any) -> tuple[int, int, int, int]:
@@ -200,6 +303,21 @@ def box(body: Any) -> tuple[int, int, int, int]:
     height = max([len(look), *(abs(rows) for rows, _ in moves)])
     width = max([len(look[0]), *(abs(columns) for _, columns in moves)])
     return (len(look) - height) // 2, (len(look[0]) - width) // 2, height, width
+
+
+def front(bodies: Any, body: int) -> Any:
+    """The one way that an avatar which turns can go as it stands; None for any other."""
+    if body < 0 or "turns" not in bodies[body]:
+        return None
+    ways = set(bodies[body]["moves"].values())
+    return next(iter(ways)) if len(ways) == 1 else None
+
+
+def patch(ground: Any, row: int, col: int, height: int, width: int) -> Any:
+    """A part of the ground as rows of colours; None where it reaches beyond."""
+    if row < 0 or col < 0 or row + height > ground.shape[0] or col + width > ground.shape[1]:
+        return None
+    return tuple(map(tuple, ground[row : row + height, col : col + width].tolist()))
 
 
 def repaint(ground: bytes, width: int, changes: Any) -> bytes:

@@ -8,21 +8,27 @@ from importlib.resources import files as resources
 from typing import Any
 
 from lawbook.hypothesis import ENGINE, Hypothesis
+from lawbook.minds.induce.bare import Over
 from lawbook.minds.induce.tables import Laws
 from lawbook.minds.induce.walker import COMPLETED, OVER, box
 
-_ENGINE = '''"""A walking world: the contract over `walker`, with what was learnt in `learnt`."""
+_ENGINE = '''"""A walking world: the contract over `walker`, and `layers` over it, with what was learnt in `learnt`."""
 
 import learnt
+from layers import Layers
 from walker import Walker
 
-world = Walker(learnt)
+world = Layers(learnt, Walker(learnt))
 initial_state = world.initial_state
 step = world.step
 render = world.render
 is_goal = world.is_goal
 is_over = world.is_over
 '''
+_KEY = """key = world.key
+"""
+_ACTIONS = """actions = world.actions
+"""
 _FIRST = 8
 """Number of the first rule about one kind of contact; those before it are always the same."""
 _LISTED = 12
@@ -30,16 +36,25 @@ _LISTED = 12
 
 
 @cache
-def _walker() -> str:
-    return resources(__package__).joinpath("walker.py").read_text(encoding="utf-8")
+def _source(name: str) -> str:
+    return resources(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def written(laws: Laws, actions: Sequence[int], others: Sequence[Laws] = ()) -> Hypothesis:
+def written(laws: Laws, over: Over, actions: Sequence[int], others: Sequence[Laws] = ()) -> Hypothesis:
     """Rulebook and program of these laws. actions: ids of the world's actions. others: laws that fit the record as well."""
-    return Hypothesis(_rulebook(laws, actions, others), {ENGINE: _ENGINE, "walker.py": _walker(), "learnt.py": _learnt(laws)})
+    files = {
+        ENGINE: _ENGINE + (_KEY if over.strips else "") + (_ACTIONS if laws.around else ""),
+        "walker.py": _source("walker.py"),
+        "layers.py": _source("layers.py"),
+        "learnt.py": _learnt(laws, over),
+    }
+    return Hypothesis(_rulebook(laws, over, actions, others), files)
 
 
-def _learnt(laws: Laws) -> str:
+def _learnt(laws: Laws, over: Over) -> str:
+    last = _FIRST + len(laws.contacts) + bool(laws.guess) + bool(laws.around) + bool(laws.goals)
+    rules = [f"R{last + k}" for k in range(len(over.strips) + 3)]
+    lives, view = len(over.strips), len(over.strips) + bool(over.lives)
     rows = [
         '"""What was learnt. Colours are numbers; -1 is transparent, or open ground."""',
         "",
@@ -48,15 +63,64 @@ def _learnt(laws: Laws) -> str:
         f"floor = {laws.floor!r}  # R4",
         *_dict("contacts", laws.contacts, [f"R{k}" for k in range(_FIRST, _FIRST + len(laws.contacts))], "R5"),
         f"guess = {laws.guess!r}" + (f"  # R{_FIRST + len(laws.contacts)}" if laws.guess else ""),
+        *_taps(laws, f"R{_FIRST + len(laws.contacts) + bool(laws.guess)}"),
         *_dict("starts", laws.starts, ["R6"] * len(laws.starts), "R6"),
         *_dict("places", laws.places, ["R6"] * len(laws.places), "R6"),
         *_table("histories", [repr(history) for history in laws.histories], "()", "R7"),
+        *_table("strips", [f"{tuple(strip)!r}" for strip in over.strips], "()", ", ".join(rules[: len(over.strips)]) or "none"),
+        *_table("refills", [repr(contact) for contact in over.refills], "()", ", ".join(rules[: len(over.strips)]) or "none"),
+        *_table("lives", [repr(life) for life in over.lives], "()", rules[lives] if over.lives else "none"),
+        f"view = {over.view!r}" + (f"  # {rules[view]}" if over.view else ""),
+        *_table("maps", [repr(known) for known in over.maps], "()", rules[view] if over.view else "none"),
+        *_table("patches", [repr(p) for p in over.patches], "()", rules[view + bool(over.view)] if over.patches else "none"),
     ]
     return "\n".join(rows) + "\n"
 
 
+def _overlying(over: Over) -> list[str]:
+    """The rules of what lies over the world, in the order in which `_learnt` cites them."""
+    said = []
+    for strip in over.strips:
+        where = f"{'rows' if strip.axis == 0 else 'columns'} {strip.lines[0]} to {strip.lines[1]}"
+        along = f"{'columns' if strip.axis == 0 else 'rows'} {strip.start} (or wherever it begins) to {strip.stop}"
+        p, q, _ = strip.rate
+        pace = f"{p} of its places" if q == 1 else f"{p} of its places in every {q} of them"
+        when = "every action" if strip.when == "always" else "every action that changes something else"
+        late = f" {strip.slack} more" if strip.slack else ""
+        ends = f"; when the last is empty,{late} and it has run out" if strip.slack >= 0 else ""
+        ends = ends.replace(", and", "") if not late else ends
+        said.append(f"The strip in {where}, {along}, empties from colour {strip.full} to {strip.empty}: {when} takes {pace}{ends}.")
+    if over.refills and said:
+        said[-1] += f" Meeting any of {len(over.refills)} things fills it again: {'; '.join(map(_thing, over.refills))}."
+    if over.lives:
+        times = len(over.lives) - 1
+        lives = f"{times} times the level begins again, and the cells that count this change; then " if times else ""
+        said.append(f"When a strip has run out: {lives}the game is over.")
+    if over.view:
+        colour, up, left, height, width = over.view
+        said.append(
+            f"Only what is near is shown: {height} rows and {width} columns, from {up} above and {left} left of the avatar; the "
+            f"rest is colour {colour}, but for what was shown outside at the start. What has been seen of a level is remembered."
+        )
+    if over.patches:
+        number = sum(patch is not None for _, steps in over.patches for _, patch in steps)
+        said.append(f"Exceptions learnt by heart ({number}): a frame or a status after one history, against all of the above.")
+    return said
+
+
+def _taps(laws: Laws, rule: str) -> list[str]:
+    goal = f"R{int(rule[1:]) + bool(laws.around)}"
+    cited = rule if laws.around else "none"
+    return [
+        f"click = {laws.click!r}",
+        *_dict("turns", laws.turns, [cited] * len(laws.turns), cited),
+        *_dict("around", laws.around, [cited] * len(laws.around), cited),
+        *_table("goals", [repr(found) for found in laws.goals], "()", goal if laws.goals else "none"),
+    ]
+
+
 def _body(body: Mapping[str, Any]) -> str:
-    return f'{{"look": {body["look"]!r}, "moves": {body["moves"]!r}}}'
+    return repr(dict(body))
 
 
 def _table(name: str, items: Sequence[str], empty: str, rule: str) -> list[str]:
@@ -70,10 +134,16 @@ def _dict(name: str, items: Mapping[Any, Any], rules: Sequence[str], rule: str) 
     return [f"{name} = {{  # {rule}", *lines, "}"]
 
 
-def _rulebook(laws: Laws, actions: Sequence[int], others: Sequence[Laws]) -> str:
+def _rulebook(laws: Laws, over: Over, actions: Sequence[int], others: Sequence[Laws]) -> str:
     rules = [*_general(laws), *(f"{_sentence(key, effect)}" for key, effect in laws.contacts.items())]
     if laws.guess:
         rules.append(f"A guess, until it has been reached: {_thing(laws.guess)} completes the level.")
+    if laws.around:
+        turning = "; ".join(f"{_figure(one)} into {_figure(other)}" for one, other in laws.turns.items())
+        rules.append(f"A click turns what is clicked and what stands in known places around it: {turning}.")
+    if laws.goals:
+        rules.append(f"The level is completed when there is no {' and no '.join(_figure(look) for _, look in laws.goals)} left.")
+    rules += _overlying(over)
     still = [action for action in actions if not any(action in body["moves"] for body in laws.bodies)]
     asked = [
         *([f"Is {_thing(laws.guess)} the goal?"] if laws.guess else []),
@@ -106,10 +176,20 @@ def _wins(laws: Laws) -> bool:
 
 
 def _general(laws: Laws) -> list[str]:
-    moves = [f"action {action} {_way(*move)}" for body in laws.bodies for action, move in body["moves"].items()]
+    turning = len(laws.bodies) > 1 and any("turns" in body for body in laws.bodies)
+    moves = [
+        f"action {action} {_way(*move)}" + (f" as {_figure(body['look'])}" if turning else "")
+        for body in laws.bodies
+        for action, move in body["moves"].items()
+    ]
+    moves += [
+        f"action {action} turns {_figure(body['look'])} into {_figure(laws.bodies[other]['look'])}"
+        for body in laws.bodies
+        for action, other in body.get("turns", {}).items()
+    ]
     exceptions = [
         *(f"at the start, first frame {mark:08x}: {_start(start)}" for mark, start in laws.starts.items()),
-        *(f"action {action} {_place(row, col)}: {_follows(effect)}" for (_, row, col, action), effect in laws.places.items()),
+        *(f"action {action} {_place(row, col)}: {_follows(effect)}" for (_, _, row, col, action), effect in laws.places.items()),
     ]
     lessons = [
         f"from first frame {mark:08x}, actions {' '.join(str(action) for action, _ in steps[:k])}: {_follows(effect)}"
@@ -206,6 +286,8 @@ def _sentence(key: Any, effect: Any) -> str:
     words = {
         "enter": "can be walked on",
         "stop": "stops the avatar",
+        "act": "stays where it is",
+        "push": "is pushed on where what stands behind it can be walked on, and else stops the avatar",
         "win": "completes the level",
         "die": "ends the game; the avatar is then seen on it",
         "die outside": "ends the game; the avatar stays where it was",

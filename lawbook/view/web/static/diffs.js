@@ -163,6 +163,8 @@ export class Texts {
         h("ul", {}, past.length ? past : h("li", { class: "dim" }, "nothing since it was first written")),
       ),
     );
+    const judged = this.proposal.judgement?.[name];
+    if (judged) this.panel.append(h("p", { class: "dim" }, `Judged: ${judged}`));
     for (const marked of this.element.querySelectorAll(".cited")) marked.classList.remove("cited");
     for (const [file, line] of rule.places) this.find(file, line)?.classList.add("cited");
     if (rule.places.length) this.visit(...rule.places[0], false);

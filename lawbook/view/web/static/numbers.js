@@ -85,7 +85,7 @@ function levels(n) {
         h(
           "div",
           { class: level.completed ? "bar" : "bar open" },
-          h("b", { style: { width: `${(100 * level.actions) / most}%` } }),
+          level.actions > 0 && h("b", { style: { width: `${(100 * level.actions) / most}%` } }),
           marks,
         ),
       ),

@@ -169,6 +169,15 @@ export class RulebookView {
   refusal(one) {
     const example = one.counterexample;
     const parts = [h("p", { class: "why" }, one.reason)];
+    if (one.outcome === "unfaithful" && one.judgement) {
+      parts.push(
+        h(
+          "ul",
+          { class: "judged" },
+          Object.entries(one.judgement).map(([rule, said]) => h("li", {}, h("b", {}, rule), ` ${said}`)),
+        ),
+      );
+    }
     if (example?.step !== null && example?.step !== undefined) parts.push(this.picture(example));
     return h("section", { class: "refusal", "aria-label": "Why it was refused" }, parts);
   }
