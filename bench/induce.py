@@ -138,7 +138,8 @@ def seeds(text: str) -> range:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--maps", type=seeds, default=range(1000, 1100), help="map seeds of FrozenLake (default 1000:1100)")
+    maps = "map seeds of FrozenLake (default 1000:1100; 0:0 for none)"
+    parser.add_argument("--maps", type=seeds, default=range(1000, 1100), help=maps)
     parser.add_argument("--games", default=",".join(GAMES), help="demo games, separated by commas (default: all)")
     parser.add_argument("--minds", default=",".join(PROTOCOLS), help="minds, separated by commas (default: all)")
     parser.add_argument("--grid-seeds", type=seeds, default=range(20), help="seeds of the MiniGrid worlds (default 0:20)")
@@ -150,9 +151,9 @@ def main() -> None:
         del PROTOCOLS[mind]
     with Host() as host, tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
-        for size, budget in ((4, 60), (8, 250)):
+        for size, budget in ((4, 60), (8, 250)) if given.maps else ():
             lakes(host, out, size, budget, given.maps, given.population)
-        for name in filter(None, given.games.split(",")):
+        for name in filter(None, given.games.split(",")) if given.demo_seeds else ():
             demos(host, out, name, given.demo_budget, given.demo_seeds, given.population)
         if given.grid_seeds:
             for name in GRIDS:
