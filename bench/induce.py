@@ -1,6 +1,7 @@
 """How many actions the built-in mind takes, beside random ones, on worlds it has never seen: `python bench/induce.py`.
 
 Every action counts, resets included. A run that does not reach the goal has spent its budget. Seeds are ranges, FIRST:STOP.
+--unwalled: program and world are called, not messaged: the same session, the same actions, in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ import random
 import statistics
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+
+from unwalled import unwalled_run
 
 from lawbook.host.host import Host
 from lawbook.launch import new_run
@@ -21,6 +26,7 @@ from lawbook.minds.sources import make_mind
 from lawbook.record import RESET, Action, Record
 from lawbook.run import play
 from lawbook.runfolder import RunConfig
+from lawbook.session import Session
 from lawbook.state import Ending
 from lawbook.worlds.address import WorldAddress
 from lawbook.worlds.process import WorldProcess
@@ -45,10 +51,10 @@ class Played:
     seconds: float
 
 
-def played(host: Host, out: Path, world: str, mind: str, budget: int, seed: int, population: int = 1) -> Played:
+def played(host: Host | None, out: Path, world: str, mind: str, budget: int, seed: int, population: int = 1) -> Played:
     config = RunConfig(world, mind=mind, protocol=PROTOCOLS[mind], budget=budget, seed=seed, population=population)
     began = time.perf_counter()
-    with new_run(config, out, host=host) as (_, session):
+    with opened(config, out, host) as session:
         play(session)
         state, spec = session.state, session.world.spec
         answers = [event.body["seconds"] for event in session.journal.ledger if event.kind is Kind.CALL]
@@ -64,7 +70,18 @@ def played(host: Host, out: Path, world: str, mind: str, budget: int, seed: int,
     )
 
 
-def lakes(host: Host, out: Path, size: int, budget: int, seeds: range, population: int) -> None:
+@contextmanager
+def opened(config: RunConfig, out: Path, host: Host | None) -> Iterator[Session]:
+    """A session of such a run; without a host, one without walls."""
+    if host is None:
+        with unwalled_run(config) as session:
+            yield session
+    else:
+        with new_run(config, out, host=host) as (_, session):
+            yield session
+
+
+def lakes(host: Host | None, out: Path, size: int, budget: int, seeds: range, population: int) -> None:
     print(f"\nFrozenLake {size} x {size}, not slippery, maps {seeds.start} to {seeds.stop - 1}, within {budget} actions")
     print("mind       reached  median    mean  worst  shortest  answers  slowest answer   a run")
     for mind in PROTOCOLS:
@@ -79,7 +96,7 @@ def lakes(host: Host, out: Path, size: int, budget: int, seeds: range, populatio
         )
 
 
-def demos(host: Host, out: Path, name: str, budget: int, seeds: range, population: int) -> None:
+def demos(host: Host | None, out: Path, name: str, budget: int, seeds: range, population: int) -> None:
     print(f"\ndemo:{name}, within {budget} actions: spent/shortest of each level")
     ratios: dict[str, list[float]] = {mind: [] for mind in PROTOCOLS}
     for seed in seeds:
@@ -98,7 +115,7 @@ def demos(host: Host, out: Path, name: str, budget: int, seeds: range, populatio
         print(f"demo:{name} {mind}: all levels on {len(found)} of {len(seeds)} seeds, {mean}")
 
 
-def grids(host: Host, out: Path, name: str, seeds: range, budget: int = 300) -> None:
+def grids(host: Host | None, out: Path, name: str, seeds: range, budget: int = 300) -> None:
     for mind in PROTOCOLS:
         runs = [played(host, out, f"minigrid:{name}?seed={seed}", mind, budget, seed) for seed in seeds]
         spent = [run.actions for run in runs if run.won]
@@ -146,10 +163,11 @@ def main() -> None:
     parser.add_argument("--demo-seeds", type=seeds, default=range(5), help="layout seeds of the demo games (default 0:5)")
     parser.add_argument("--demo-budget", type=int, default=600)
     parser.add_argument("--population", type=int, default=1)
+    parser.add_argument("--unwalled", action="store_true", help="without processes between session, program and world")
     given = parser.parse_args()
     for mind in set(PROTOCOLS) - set(given.minds.split(",")):
         del PROTOCOLS[mind]
-    with Host() as host, tempfile.TemporaryDirectory() as folder:
+    with nullcontext() if given.unwalled else Host() as host, tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         for size, budget in ((4, 60), (8, 250)) if given.maps else ():
             lakes(host, out, size, budget, given.maps, given.population)

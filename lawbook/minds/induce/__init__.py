@@ -10,12 +10,15 @@ from lawbook.answers import Judgement, Outcome, Probe, Subgoal
 from lawbook.errors import UsageError
 from lawbook.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.minds.induce.bare import Over, bared, patched
+from lawbook.minds.induce.copies import copies, without
 from lawbook.minds.induce.explore import exploration
 from lawbook.minds.induce.fog import dark, maps, unveiled, view
 from lawbook.minds.induce.laws import rivals
+from lawbook.minds.induce.mates import studied
 from lawbook.minds.induce.memorise import memorised
-from lawbook.minds.induce.study import Study, study
+from lawbook.minds.induce.study import Study
 from lawbook.minds.induce.tables import Laws
+from lawbook.minds.induce.team import Team
 from lawbook.minds.induce.walker import Walker
 from lawbook.minds.induce.write import written
 from lawbook.minds.mind import Case, Why, judge_by_trace
@@ -29,7 +32,7 @@ class Thought(NamedTuple):
     at: tuple[int, int]
     over: Over
     seen: Study
-    rivals: list[Laws]
+    team: Team
 
 
 class InducingMind:
@@ -37,12 +40,13 @@ class InducingMind:
 
     name = "induce"
     proposes = True
+    free = True  # it costs nothing, and says the same when it is asked again
 
     def __init__(self) -> None:
         self._thought: Thought | None = None
 
     def propose(self, case: Case) -> Proposal:
-        """The laws of this member's rank among the rivals, with every exception that they need to reproduce the record."""
+        """The best laws that no other member holds, with every exception that they need to reproduce the record."""
         current = case.hypothesis
         refused = [
             version.hypothesis
@@ -75,14 +79,13 @@ class InducingMind:
     def explore(self, case: Case) -> Subgoal | Probe:
         """The untried thing that is worth most, through the laws this member holds."""
         thought = self._think(case)
-        laws = memorised(thought.rivals[case.member % len(thought.rivals)], thought.seen)
-        return exploration(case, laws, patched(thought.over, Walker(laws), case.record), thought.seen)
+        laws, over = thought.team.whole(thought.team.own(case))
+        return exploration(case, laws, over, thought.seen)
 
     def exceptions(self, case: Case) -> int:
         """How many observations this member's program has learnt by heart."""
         thought = self._think(case)
-        laws = memorised(thought.rivals[case.member % len(thought.rivals)], thought.seen)
-        over = patched(thought.over, Walker(laws), case.record)
+        laws, over = thought.team.whole(thought.team.own(case))
         recalled = sum(effect is not None for _, steps in (*laws.histories, *over.patches) for _, effect in steps)
         return len(laws.starts) + len(laws.places) + recalled
 
@@ -94,25 +97,24 @@ class InducingMind:
         if self._thought is None or self._thought.record is not case.record or self._thought.at != at:
             bare = bared(case.record)
             over, record = bare.over, bare.record
+            if shown_again := copies(record):
+                over, record = replace(over, copies=shown_again), without(record, shown_again)
             hidden = dark(record)
             if hidden is not None:
                 record = unveiled(record, hidden)
-            seen = study(record)
+            seen = replace(studied(record), dark=hidden)
             if hidden is not None and (shown := view(bare.record, seen, hidden)):
                 over = replace(over, view=shown, maps=maps(bare.record, record))
-            self._thought = Thought(case.record, at, over, seen, rivals(seen))
+            self._thought = Thought(case.record, at, over, seen, Team(rivals(seen), seen, over, case.record))
         return self._thought
 
     def _hypotheses(self, case: Case) -> Iterator[Hypothesis]:
-        """This member's rival first, then the others, and last the record learnt by heart with no avatar in it."""
+        """What this member is to hold first, then the others, and last the record learnt by heart with no avatar in it."""
         thought = self._think(case)
-        count = len(thought.rivals)
-        for k in range(count):
-            laws = thought.rivals[(case.member + k) % count]
-            laws = memorised(laws, thought.seen)
-            over = patched(thought.over, Walker(laws), case.record)
-            yield written(laws, over, case.interface.actions, thought.rivals)
-        by_heart = memorised(Laws(), study(case.record, blind=True))
+        for index in thought.team.order(case):
+            laws, over = thought.team.whole(index)
+            yield written(laws, over, case.interface.actions, thought.team.laws)
+        by_heart = memorised(Laws(), studied(case.record, blind=True))
         yield written(by_heart, patched(Over(), Walker(by_heart), case.record), case.interface.actions)
 
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lawbook.minds.induce.looks import cells_of, find
 from lawbook.minds.induce.perceive import Cell, Look, movers
 from lawbook.minds.induce.track import NOWHERE, Spot, compared, track
-from lawbook.minds.induce.walker import cells_of, find
 from lawbook.record import Action, Trajectory
 
 SAMPLE = 24
@@ -109,12 +109,19 @@ def _changes(trajectory: Trajectory) -> Changes:
 def _best(samples: tuple[Changes, ...]) -> Look | None:
     """The figure that leaves least unexplained in the samples; None when none pays for its own description."""
     counted: Counter[Look] = Counter()
-    for before, after in pairwise(samples[0].frames[: PROPOSING + 1]):
-        counted.update({mover.look for mover in movers(before, after)})
+    for before, after in pairwise(samples[0].packed[: PROPOSING + 1]):
+        counted.update(_looks(samples[0].shape, before, after))
     nothing = sum(int((a != b).sum()) for sample in samples for a, b in pairwise(sample.frames))
     costs = [(_cost(look, samples), rank, look) for rank, (look, _) in enumerate(counted.most_common(12))]
     cost, _, look = min(costs, default=(nothing, 0, ()))
     return look if cost < nothing else None
+
+
+@lru_cache(maxsize=64)
+def _looks(shape: tuple[int, int], *packed: bytes) -> frozenset[Look]:
+    """The figures that may have moved from one frame to the next."""
+    before, after = (np.frombuffer(frame, np.uint8).reshape(shape) for frame in packed)
+    return frozenset(mover.look for mover in movers(before, after))
 
 
 def _cost(look: Look, samples: Iterable[Changes]) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lawbook.minds.induce.layers import COMPLETED, OVER, RUNNING, Layers, Strip, paint
+from lawbook.minds.induce.layers import COMPLETED, OVER, RUNNING, Copy, Layers, Strip, paint
 from lawbook.minds.induce.strips import strips
 from lawbook.minds.induce.tables import named
 from lawbook.minds.induce.track import compared
@@ -35,6 +35,7 @@ class Over:
     refills: tuple[Any, ...] = ()
     view: tuple[int, int, int, int, int] | None = None
     maps: tuple[tuple[int, str], ...] = ()
+    copies: tuple[Copy, ...] = ()
 
 
 @dataclass(frozen=True)

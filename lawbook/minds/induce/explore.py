@@ -11,13 +11,14 @@ import numpy as np
 
 from lawbook.answers import Probe, Subgoal
 from lawbook.minds.induce.bare import Over
-from lawbook.minds.induce.goals import rarity, survey, unseen
+from lawbook.minds.induce.fog import unseen_from
+from lawbook.minds.induce.goals import FAR, rarity, survey, unseen
 from lawbook.minds.induce.layers import Layers
 from lawbook.minds.induce.memorise import tip
 from lawbook.minds.induce.study import Moment, Study
 from lawbook.minds.induce.tables import Laws, named
 from lawbook.minds.induce.track import Spot
-from lawbook.minds.induce.walker import OVER, RUNNING, State, Walker, front
+from lawbook.minds.induce.walker import OVER, RUNNING, State, Walker, front, turns
 from lawbook.minds.mind import Case
 from lawbook.perception import objects
 from lawbook.record import RESET, Action, Trajectory
@@ -34,6 +35,10 @@ RESETS = 12
 """Times a level is begun at most, for that."""
 ENOUGH = 12
 """Places in which an action is tried that has never moved the avatar, before it is left for last."""
+
+
+RIM, WAITS = 8, 2
+"""Things that lie wholly within one part of so many of a frame at its rim; times that other kinds are clicked before them."""
 
 
 class Try(NamedTuple):
@@ -99,6 +104,8 @@ def _available(case: Case) -> list[int]:
 def _source(state: State, here: State) -> str:
     """The subgoal of being where this state is; with its ground too, where that is not the ground as it is now."""
     there = f"(core.body, core.row, core.col, core.status) == ({state.body}, {state.row}, {state.col}, {RUNNING})"
+    if state.mates:
+        there += f" and core.mates == {state.mates}"
     if state.ground != here.ground:
         there += f" and zlib.crc32(core.ground) == {zlib.crc32(state.ground)}"
     return f"import zlib\n\n\ndef subgoal(state):\n    core = state.core\n    return {there}\n"
@@ -109,10 +116,16 @@ def _tries(world: Layers, above: Any, actions: Sequence[int], seen: Study) -> It
     walker, here = world.core, above.core
     tried = _tried(walker, seen)
     counts = rarity(survey(walker, Moment(here.ground, Spot(here.body, here.row, here.col)), here.width))
+    if seen.dark is not None:
+        counts |= {key: FAR for key in counts if key[0] == "colour" and seen.dark in key[1]}  # the dark is no thing to meet
     for distance, first, state in _reachable(world, above, actions):
+        if seen.dark is not None and distance and (shown := unseen_from(world, state, seen.dark)):
+            # The most that is new for a step.
+            yield Try(1, 1_000 + 4_096 * distance // shown, distance, 0, first, first, state, "What is there in the dark?")
         for order, action in enumerate(actions):
-            if (state.ground, state.body, state.row, state.col, action) not in tried.places:
-                worth = _worth(walker, state, action, tried, counts, distance)
+            if (state.ground, state.body, state.row, state.col, state.mates, action) not in tried.places:
+                worths = [_worth(walker, turn, action, tried, counts, distance) for turn in turns(state)]
+                worth = None if None in worths else min(worth for worth in worths if worth)
                 if worth is not None:
                     tier, rare, question = worth
                     yield Try(tier, rare, distance, order, action, first or action, state, question)
@@ -137,7 +150,7 @@ def _worth(
         return None
     ahead = front(walker.laws.bodies, state.body)
     if action not in moves and ahead is not None:
-        contact = walker.meets(state.ground, state.width, state.body, state.row + ahead[0], state.col + ahead[1])
+        contact = walker.meets(walker.drawn(state), state.width, state.body, state.row + ahead[0], state.col + ahead[1])
         if (contact[0], action, zlib.crc32(state.ground)) not in tried.met and counts.get(contact[0], 99) <= FEW:
             return 2, counts[contact[0]], f"What does action {action} do to {_told(contact)}?"
         return None
@@ -149,12 +162,12 @@ def _worth(
             return 0, (distance + 1) * len(ends) * 12 // ends.count("enter"), f"What does action {action} do?"
         return (4, tried.still[action], f"What does action {action} do here?") if tried.still[action] < ENOUGH else None
     row, col = state.row + moves[action][0], state.col + moves[action][1]
-    contact, end = walker.meets(state.ground, state.width, state.body, row, col), _end(walker, state, moves[action])
+    contact, end = walker.meets(walker.drawn(state), state.width, state.body, row, col), _end(walker, state, moves[action])
     thing, met = contact[0][0] == "exact", _told(contact)
     if end == "die":
         return None
     if end == "push":
-        behind = walker.meets(state.ground, state.width, state.body, row + moves[action][0], col + moves[action][1])
+        behind = walker.meets(walker.drawn(state), state.width, state.body, row + moves[action][0], col + moves[action][1])
         if (contact[0], behind[0]) not in tried.met and behind[0][0] == "exact":
             return 1, counts[behind[0]], f"What happens when {met} is pushed onto {_told(behind)}?"
     if end == "win":
@@ -180,7 +193,7 @@ def _told(contact: Any) -> str:
 def _end(walker: Walker, state: State, move: tuple[int, int]) -> str:
     """How that move would end by the laws: enter, stop, win or die."""
     row, col = state.row + move[0], state.col + move[1]
-    happens: str = walker.effect(walker.meets(state.ground, state.width, state.body, row, col), None)[0]
+    happens: str = walker.effect(walker.meets(walker.drawn(state), state.width, state.body, row, col), None)[0]
     return happens.split()[0]
 
 
@@ -212,25 +225,29 @@ class Tried(NamedTuple):
 def _tried(walker: Walker, seen: Study) -> Tried:
     tried = Tried(set(), set(), Counter(), defaultdict(set))
     for trajectory, moments in zip(seen.record, seen.moments, strict=True):
-        for (action, _), (ground, spot) in zip(trajectory.steps, moments, strict=False):
-            place = (ground, spot.body, spot.row, spot.col, action.id)
-            if spot.body < 0 or place in tried.places:
-                continue
-            tried.places.add(place)
-            name, moves = named(action), walker.laws.bodies[spot.body]["moves"]
-            state = State(ground, seen.width, *spot, RUNNING, -1)
-            if name in moves:
-                contact = walker.meets(ground, seen.width, spot.body, spot.row + moves[name][0], spot.col + moves[name][1])
-                behind = walker.meets(ground, seen.width, spot.body, spot.row + 2 * moves[name][0], spot.col + 2 * moves[name][1])
-                tried.met.update((contact[0], (contact[0], name), (contact[0], behind[0])))
-            else:
-                ahead = front(walker.laws.bodies, spot.body)
-                if ahead is not None:
-                    there = walker.meets(ground, seen.width, spot.body, spot.row + ahead[0], spot.col + ahead[1])
-                    tried.met.add((there[0], action.id, zlib.crc32(ground)))
-                tried.still[action.id] += 1
-                tried.ruled_out[spot.body, action.id] |= {move for move in unseen(moves) if _end(walker, state, move) == "enter"}
+        for (action, _), (ground, spot, mates) in zip(trajectory.steps, moments, strict=False):
+            place = (ground, *spot, mates, action.id)
+            if spot.body >= 0 and place not in tried.places:
+                tried.places.add(place)
+                for state in turns(State(ground, seen.width, *spot, RUNNING, -1, mates)):
+                    _met(walker, state, action, tried)
     return tried
+
+
+def _met(walker: Walker, state: State, action: Action, tried: Tried) -> None:
+    """Note what the avatar met with this action, or that it has not moved it."""
+    name, moves, ground = named(action), walker.laws.bodies[state.body]["moves"], walker.drawn(state)
+    if name in moves:
+        contact = walker.meets(ground, state.width, state.body, state.row + moves[name][0], state.col + moves[name][1])
+        behind = walker.meets(ground, state.width, state.body, state.row + 2 * moves[name][0], state.col + 2 * moves[name][1])
+        tried.met.update((contact[0], (contact[0], name), (contact[0], behind[0])))
+        return
+    ahead = front(walker.laws.bodies, state.body)
+    if ahead is not None:
+        there = walker.meets(ground, state.width, state.body, state.row + ahead[0], state.col + ahead[1])
+        tried.met.add((there[0], action.id, zlib.crc32(ground)))
+    tried.still[action.id] += 1
+    tried.ruled_out[state.body, action.id] |= {move for move in unseen(moves) if _end(walker, state, move) == "enter"}
 
 
 def _blindly(case: Case, available: Sequence[int]) -> Probe:
@@ -249,10 +266,15 @@ def _blindly(case: Case, available: Sequence[int]) -> Probe:
 
 
 def _click(case: Case, action: int) -> Probe:
-    """A click on the largest thing of a kind that was never clicked; else on the kind that was clicked least."""
+    """A click on a thing that was not clicked in this level yet, of the kind that was clicked least, the largest.
+
+    What stands at the rim, where displays are, waits."""
     record, frame = case.record, case.record.here.last.frame
     tried: Counter[Any] = Counter()
+    places: list[tuple[int, int]] = []
     for trajectory in record:
+        if trajectory.first.level == record.here.first.level:
+            places += [(done.y, done.x) for done in trajectory.actions if done.x is not None and done.y is not None]
         for step, (done, _) in enumerate(trajectory.steps):
             if done.x is not None and done.y is not None:
                 shown = objects(before := trajectory.frame(step))
@@ -265,6 +287,9 @@ def _click(case: Case, action: int) -> Probe:
         edge = thing.top == 0 or thing.left == 0 or thing.bottom == height - 1 or thing.right == width - 1
         large = (thing.bottom - thing.top + 1) * (thing.right - thing.left + 1) * 4 > frame.size
         here = frame.tobytes(), thing.look
-        found.append(((tried[here], tried[thing.look], edge or large, -thing.cells, thing.row, thing.column), thing))
+        rim = min(thing.bottom, height - 1 - thing.top) * RIM < height or min(thing.right, width - 1 - thing.left) * RIM < width
+        often = tried[thing.look] + (WAITS if rim else 0)
+        there = sum(thing.top <= y <= thing.bottom and thing.left <= x <= thing.right for y, x in places)
+        found.append(((there, tried[here], often, edge or large, -thing.cells, thing.row, thing.column), thing))
     _, best = min(found, key=lambda pair: pair[0])
     return Probe(Action(action, best.column, best.row), f"What does a click on colour {best.colour} do?")

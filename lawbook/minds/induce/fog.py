@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from lawbook.minds.induce.avatar import looks_of
+from lawbook.minds.induce.layers import Layers
 from lawbook.minds.induce.study import Study
 from lawbook.minds.induce.track import compared
+from lawbook.minds.induce.walker import State
 from lawbook.record import Observation, Record, Trajectory, freeze
 
 STEPS = 2
@@ -89,3 +91,11 @@ def maps(record: Record, plain: Record) -> tuple[tuple[int, str], ...]:
             packed = base64.b85encode(zlib.compress(whole.first.frame.tobytes(), 9)).decode()
             found[zlib.crc32(trajectory.first.frame.tobytes())] = packed
     return tuple(found.items())
+
+
+def unseen_from(world: Layers, state: State, colour: int) -> int:
+    """How many cells that have not been seen yet would be shown with the avatar where it is in this state."""
+    if world.view is None or state.body < 0:
+        return 0
+    ground = np.frombuffer(state.ground, np.uint8).reshape(-1, state.width)
+    return int((ground[world.shown(state.row, state.col, ground.shape)] == colour).sum())

@@ -92,11 +92,37 @@ class Strip(NamedTuple):
         return self.slack >= 0 and self.emptied(tick - self.slack) > abs(start - self.stop)
 
 
+FLIPS = {"as it is": (1, 1), "left to right": (1, -1), "upside down": (-1, 1), "turned by a half": (-1, -1)}
+"""Ways to show a part again: which way its rows and its columns run."""
+
+
+class Copy(NamedTuple):
+    """The part of the frame at (top, left) shows the one at (row, col), of the same height and width, flipped so."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+    row: int
+    col: int
+    flip: str
+
+    def shown(self, frames: Any) -> Any:
+        """The copy in frames (... x H x W), a view."""
+        return frames[..., self.top : self.top + self.height, self.left : self.left + self.width]
+
+    def wanted(self, frames: Any) -> Any:
+        """What it is to show, a view."""
+        down, along = FLIPS[self.flip]
+        return frames[..., self.row : self.row + self.height, self.col : self.col + self.width][..., ::down, ::along]
+
+
 class Layers:
     """The program's functions: a core below, and over it the tables of `laws`:
 
     strips: see Strip. lives: for each time a strip runs out, the cells that are painted: (row, col, colour, how many to the right).
     After the last of them the game is over. refills: what fills every strip when it is met.
+    copies: parts of the frame that show other parts again, see Copy.
     view: (dark colour, rows above, columns left of the avatar, rows, columns in all) of what is shown, or None: everything.
     maps: (first frame, what has been seen of that level, packed).
     patches: (first frame, ((action, None or (cells painted, status)), ...)): learnt by heart.
@@ -104,7 +130,7 @@ class Layers:
 
     def __init__(self, laws: Any, core: Any) -> None:
         self.core, self.strips, self.lives, self.refills = core, [Strip(*strip) for strip in laws.strips], laws.lives, laws.refills
-        self.view, self.maps = laws.view, dict(laws.maps)
+        self.view, self.maps, self.copies = laws.view, dict(laws.maps), [Copy(*copy) for copy in laws.copies]
         self.choosy = any(strip.when == "changes" for strip in self.strips)
         self.trails: dict[Any, int] = {}
         self.patches: dict[int, Any] = {}
@@ -130,7 +156,7 @@ class Layers:
     def remembered(self, frame: Any) -> tuple[Any, bytes]:
         """A first frame with all that is known of its level, and which cells are always shown."""
         lit = frame != self.view[0]
-        body, row, col, _ = self.core.sight(frame)
+        body, row, col, _ = self.core.sight(frame)[0]
         if body >= 0:
             lit[self.shown(row, col, frame.shape)] = False
         known = self.maps.get(zlib.crc32(frame.tobytes()))
@@ -197,6 +223,10 @@ class Layers:
 
     def render(self, state: State) -> Any:
         frame = self.core.render(state.core)
+        if self.copies:
+            frame = np.array(frame)
+            for copy in self.copies:
+                copy.shown(frame)[:] = copy.wanted(frame)
         if state.lit:
             veiled = np.full(frame.shape, self.view[0], dtype=np.uint8)
             always = np.frombuffer(state.lit, bool).reshape(frame.shape)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lawbook.minds.induce.study import Moment, Study
+from lawbook.minds.induce.study import Study
 from lawbook.minds.induce.tables import Laws, named
 from lawbook.minds.induce.track import compared
 from lawbook.minds.induce.walker import COMPLETED, OVER, RUNNING, State, Walker
@@ -71,13 +71,16 @@ def _starts(laws: Laws, seen: Study) -> Iterator[tuple[int, Any]]:
     walker = Walker(laws)
     for trajectory, moments in zip(seen.record, seen.moments, strict=True):
         frame = trajectory.first.frame
-        state, (ground, spot) = walker.initial_state({"frame": frame}), moments[0]
-        if (state.body, state.row, state.col) != spot or state.ground != ground:
-            below: tuple[int, ...] = ()
-            if spot.body >= 0:
-                r, c, _ = walker.cells[spot.body]
-                below = tuple(np.frombuffer(ground, np.uint8).reshape(frame.shape)[spot.row + r, spot.col + c].tolist())
-            yield zlib.crc32(frame.tobytes()), (*spot, below)
+        state, (ground, spot, mates) = walker.initial_state({"frame": frame}), moments[0]
+        if (state.body, state.row, state.col) != spot or state.mates != mates or state.ground != ground:
+            figures = []
+            for figure in (spot, *mates):
+                below: tuple[int, ...] = ()
+                if figure[0] >= 0:
+                    r, c, _ = walker.cells[figure[0]]
+                    below = tuple(np.frombuffer(ground, np.uint8).reshape(frame.shape)[figure[1] + r, figure[2] + c].tolist())
+                figures.append((*figure, below))
+            yield zlib.crc32(frame.tobytes()), tuple(figures)
 
 
 def _misses(walker: Walker, seen: Study) -> Iterator[tuple[int, int, Any, Any]]:
@@ -89,15 +92,19 @@ def _misses(walker: Walker, seen: Study) -> Iterator[tuple[int, int, Any, Any]]:
             before, state = state, walker.step(state, action)
             if observation.status is Status.TRUNCATED or _same(walker, state, observation, step < shown):
                 continue
-            moment = moments[step] if step < len(moments) else Moment(before.ground, moments[step - 1].spot)
+            moment = moments[step] if step < len(moments) else moments[step - 1]._replace(ground=before.ground)
             status = STATUS[observation.status]
-            key = (zlib.crc32(before.ground), before.body, before.row, before.col, named(action))
-            yield step, index, key, (*moment.spot, status, _changes(before, moment.ground))
-            state = State(moment.ground, before.width, *moment.spot, status, walker.follow(before.trail, named(action)))
+            key = (zlib.crc32(before.ground), before.body, before.row, before.col, before.mates, named(action))
+            yield step, index, key, (*moment.spot, status, _changes(before, moment.ground), moment.mates)
+            trail = walker.follow(before.trail, named(action))
+            state = State(moment.ground, before.width, *moment.spot, status, trail, moment.mates)
 
 
 def _same(walker: Walker, state: State, observation: Observation, frame: bool) -> bool:
-    return state.status == STATUS[observation.status] and (not frame or np.array_equal(walker.render(state), observation.frame))
+    status = STATUS[observation.status]
+    if state.status != status and not (status == COMPLETED and walker.is_goal(state)):
+        return False
+    return not frame or np.array_equal(walker.render(state), observation.frame)
 
 
 def _changes(before: State, ground: bytes) -> Any:

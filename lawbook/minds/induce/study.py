@@ -4,30 +4,35 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
+from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lawbook.minds.induce.avatar import looks_of
+from lawbook.minds.induce.looks import cells_of
 from lawbook.minds.induce.perceive import Cell, Look
 from lawbook.minds.induce.tables import Laws, named
 from lawbook.minds.induce.track import NOWHERE, Spot, compared, covers, track
-from lawbook.minds.induce.walker import Walker, box, cells_of, front
+from lawbook.minds.induce.walker import Walker, box, front
 from lawbook.record import Record, Status, Trajectory
 
 Changes = set[tuple[int, int, int]]
 """Cells that show something else than before: (row, col, new colour)."""
+STEADY = 0.8
+"""Share of its moves that are one and the same for an action that does not go on until something stops it."""
 ODD = 2048
 """Changed cells of one step that are looked at; a frame that changes more is learnt by heart anyway."""
 
 
 class Moment(NamedTuple):
-    """What is really there in one frame: the ground, as far as it has ever been seen, and the avatar on it."""
+    """What is really there in one frame: the ground, as far as it has ever been seen, the avatar on it, and its mates."""
 
     ground: bytes
     spot: Spot
+    mates: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass
@@ -35,7 +40,8 @@ class Meeting:
     """One step of an avatar whose action is known to move it: what it met where, and what came of it.
 
     ground: before the step; spot: where it would stand after it. paint: cells there that changed, (row, col, colour) counted from
-    the spot. whole: everything below it has been seen since, so paint is all of it.
+    the spot. whole: everything below it has been seen since, so paint is all of it. far: what changed beyond the patch of ground
+    that was met, (row, col, colour).
     """
 
     step: tuple[int, int]
@@ -45,6 +51,7 @@ class Meeting:
     happens: str
     paint: Changes
     whole: bool
+    far: Changes = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,8 @@ class Study:
     hidden: Sequence[Mapping[Cell, int]]
     """Of each trajectory: what came to light below the avatar's first place."""
     meetings: Sequence[Meeting]
+    dark: int | None = None
+    """The colour of what has not been seen yet; None where everything is shown."""
 
     def now(self) -> Moment:
         """What is there now; after the end of a trajectory, what was there at its start."""
@@ -99,7 +108,18 @@ def _moves(record: Record, tracks: Sequence[Sequence[Spot]], bodies: int) -> lis
         for (action, _), (at, to) in zip(trajectory.steps, pairwise(spots), strict=False):
             if at.body >= 0 and to.body == at.body and to != at:
                 counted[at.body][named(action)][to.row - at.row, to.col - at.col] += 1
-    return [{action: moves.most_common(1)[0][0] for action, moves in sorted(seen.items(), key=str)} for seen in counted]
+    return [{action: _step(moves) for action, moves in sorted(seen.items(), key=str)} for seen in counted]
+
+
+def _step(moves: Counter[Cell]) -> Cell:
+    """The commonest move; where it goes one way, but now further and now less far, the step that they are made of."""
+    (rows, cols), times = moves.most_common(1)[0]
+    length = gcd(rows, cols)
+    way = rows // length, cols // length
+    lengths = [gcd(*move) for move in moves if (move[0] // gcd(*move), move[1] // gcd(*move)) == way]
+    if times >= STEADY * moves.total() or len(lengths) < 2:
+        return rows, cols
+    return way[0] * gcd(*lengths), way[1] * gcd(*lengths)
 
 
 def _turns(record: Record, tracks: Sequence[Sequence[Spot]], bodies: int) -> list[dict[Any, int]]:
@@ -192,7 +212,7 @@ def _meetings(
 ) -> Iterator[Meeting]:
     entered: Meeting | None = None
     for step, (action, observation) in enumerate(trajectory.steps):
-        (ground, at), to = moments[step], moments[step + 1].spot if step + 1 < len(moments) else NOWHERE
+        (ground, at, _), to = moments[step], moments[step + 1].spot if step + 1 < len(moments) else NOWHERE
         move = bodies[at.body]["moves"].get(named(action)) if at.body >= 0 else None
         if observation.status is Status.TRUNCATED:
             return
@@ -201,14 +221,14 @@ def _meetings(
             ahead = front(bodies, at.body)
         if move is None and ahead is not None and to == at and observation.status is Status.RUNNING:
             aim = Spot(at.body, at.row + ahead[0], at.col + ahead[1])
-            own = {(r - aim.row, c - aim.col, colour) for r, c, colour in (odd[step] if step < len(odd) else ())}
-            yield Meeting((index, step), named(action), ground, aim, "act", own, True)
+            own, far = _near(odd[step] if step < len(odd) else set(), aim, box(bodies[at.body]))
+            yield Meeting((index, step), named(action), ground, aim, "act", own, True, far)
         if move is None:
             entered = entered if to == at else None
             continue
         aim = Spot(at.body, at.row + move[0], at.col + move[1])
         happens = _happens(observation.status, at, aim, to)
-        if happens is None:
+        if happens is None and to.body != at.body:
             entered = None
             continue
         changes = odd[step] if step < len(odd) else set()
@@ -218,16 +238,49 @@ def _meetings(
             entered.paint |= {(row - entered.spot.row, col - entered.spot.col, colour) for row, col, colour in came}
             entered.whole = True
             changes = changes - came
-        top, left, height, width = box(bodies[at.body])
+        if happens is None:
+            on, entered = _on((index, step), named(action), ground, at, move, to, changes, box(bodies[at.body]))
+            yield from on
+            continue
         wide = trajectory.first.frame.shape[1]
-        paint = {(row - aim.row, col - aim.col, colour) for row, col, colour in changes}
-        paint = {(r, c, colour) for r, c, colour in paint if 0 <= r - top < height and 0 <= c - left < width}
-        if happens == "enter" and _pushed(ground, wide, aim, move, (top, left, height, width), changes):
-            happens = "push"
-        meeting = Meeting((index, step), named(action), ground, aim, happens, paint, happens not in ("enter", "push"))
+        paint, far = _near(changes, aim, box(bodies[at.body]))
+        if happens == "enter" and _pushed(ground, wide, aim, move, box(bodies[at.body]), changes):
+            happens, far = "push", set()
+        meeting = Meeting((index, step), named(action), ground, aim, happens, paint, happens not in ("enter", "push"), far)
         if to != at:
             entered = meeting if happens in ("enter", "push") else None
         yield meeting
+
+
+def _on(
+    step: tuple[int, int], action: Any, ground: bytes, at: Spot, move: Cell, to: Spot, changes: Changes, patch: Any
+) -> tuple[list[Meeting], Meeting | None]:
+    """What was met by an avatar that went on beyond where its action takes it, and what it entered last: it slid the same way, or
+    was carried from where it had got to."""
+    times = max((to.row - at.row) // move[0] if move[0] else 0, (to.col - at.col) // move[1] if move[1] else 0)
+    if times > 1 and (at.row + times * move[0], at.col + times * move[1]) == to[1:]:
+        spots = [Spot(at.body, at.row + k * move[0], at.col + k * move[1]) for k in range(1, times + 1)]
+        met = [
+            Meeting(step, action, ground, spot, "slide" if spot != to else "enter", _near(changes, spot, patch)[0], spot != to)
+            for spot in spots
+        ]
+        return met, met[-1]
+    aim = Spot(at.body, at.row + move[0], at.col + move[1])
+    paint, far = _near(changes, aim, patch)
+    return [Meeting(step, action, ground, aim, f"carry {to.row - aim.row} {to.col - aim.col}", paint, True, far)], None
+
+
+def _near(changes: Changes, aim: Spot, patch: tuple[int, int, int, int]) -> tuple[Changes, Changes]:
+    """(changes within the patch that was met, counted from where the avatar would stand; all the others)."""
+    top, left, height, width = patch
+    near, far = set[tuple[int, int, int]](), set[tuple[int, int, int]]()
+    for row, col, colour in changes:
+        r, c = row - aim.row, col - aim.col
+        if 0 <= r - top < height and 0 <= c - left < width:
+            near.add((r, c, colour))
+        else:
+            far.add((row, col, colour))
+    return near, far
 
 
 def _pushed(ground: bytes, wide: int, aim: Spot, move: Cell, patch: tuple[int, int, int, int], changes: Changes) -> bool:

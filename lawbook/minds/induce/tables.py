@@ -9,7 +9,8 @@ from typing import Any
 Contact = tuple[Any, ...]
 """What is met, described ever less particularly: its exact patch, the shape of the figure in it, its colours; or edge, or floor."""
 Effect = tuple[str, tuple[tuple[int, int, int], ...]]
-"""What happens (enter, stop, win, die, die outside, die vanishing), and what is painted there: (row, col, colour)."""
+"""What happens (enter, slide, carry ROWS COLUMNS, stop, push, act, win, die, die outside, die vanishing), and what is painted
+there: (row, col, colour)."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,9 @@ class Laws:
     bodies: tuple[Mapping[str, Any], ...] = ()
     floor: tuple[int, ...] = ()
     under: int | None = None
+    gates: tuple[Any, ...] = ()
     contacts: Mapping[Any, Effect] = field(default_factory=dict)
+    far: Mapping[Any, Any] = field(default_factory=dict)
     guess: Any = None
     click: int | None = None
     turns: Mapping[Any, Any] = field(default_factory=dict)

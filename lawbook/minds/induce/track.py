@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from lawbook.minds.induce.looks import cells_of, find
 from lawbook.minds.induce.perceive import Cell, Look
-from lawbook.minds.induce.walker import cells_of, find
 from lawbook.record import Frame, Status, Trajectory
 
 Cells = tuple[Any, Any, Any]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 import zlib
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lawbook.minds.induce.looks import cells_of, figure_in, find, opened, patch, repaint
+from lawbook.minds.induce.predicates import holds
+
 RUNNING, COMPLETED, OVER = range(3)
+MOST = 64
+"""Steps of one action, at most, where it slides or is carried."""
 
 
 class State(NamedTuple):
     """ground: every cell without the avatar, row by row. body: which look of the avatar it has (-1: no avatar is seen), its upper
-    left cell at (row, col). trail: how far a memorised history has been followed (-1: off every one of them)."""
+    left cell at (row, col). trail: how far a memorised history has been followed (-1: off every one of them). mates: every other
+    figure that actions move: (body, row, col)."""
 
     ground: bytes
     width: int
@@ -22,47 +27,28 @@ class State(NamedTuple):
     col: int
     status: int
     trail: int
-
-
-def find(frame: Any, look: Any) -> list[tuple[int, int]]:
-    """Upper left cells (row, col) of every place where the frame shows this look (rows of colours, -1: any colour)."""
-    height, width = len(look), len(look[0])
-    rows, cols = frame.shape[0] - height + 1, frame.shape[1] - width + 1
-    if rows < 1 or cols < 1:
-        return []
-    counts = np.bincount(frame.ravel(), minlength=256)
-    wanted = [(int(counts[colour]), r, c, colour) for r, line in enumerate(look) for c, colour in enumerate(line) if colour >= 0]
-    _, r, c, colour = min(wanted)  # the rarest first leaves fewest places to look at
-    there_r, there_c = np.nonzero(frame[r : r + rows, c : c + cols] == colour)
-    for _, r, c, colour in sorted(wanted)[1:]:
-        if not there_r.size:
-            return []
-        fits = frame[there_r + r, there_c + c] == colour
-        if not fits.all():
-            there_r, there_c = there_r[fits], there_c[fits]
-    return list(zip(there_r.tolist(), there_c.tolist(), strict=True))
-
-
-def cells_of(look: Any) -> Any:
-    """Rows, columns and colours of a look's own cells, counted from its upper left one, as three arrays."""
-    cells = [(r, c, colour) for r, line in enumerate(look) for c, colour in enumerate(line) if colour >= 0]
-    return tuple(np.array(cells).T)
+    mates: tuple[tuple[int, int, int], ...] = ()
 
 
 class Walker:
     """The program's functions over the tables of `laws` (a module or any object with these names):
 
     bodies: of each look of the avatar: {"look": rows of colours, -1 where it is transparent; "moves": {action: (rows, columns)};
-    "turns": {action: body}, where there are any}.
+    "turns": {action: body}, where there are any; "mate": number, where it is a look of another figure that actions move}.
     floor: colours of open ground. under: what lies below the avatar at the start: a colour, or None: what surrounds it.
+    gates: (what is met, its key, place): open once no such key is left, or, where a row or a column is named, while it is shown
+    there.
     contacts: what is met -> (what happens, (row, col, colour) painted there, counted from where the avatar would stand).
+    far: what is met -> what is changed elsewhere then: ("copy", row, col): it is shown there too; (row, col, colour): painted.
     guess: what is taken to be the goal until it has been reached, or None.
     click: the id of the action that clicks, or None. turns: look -> the look it turns into when a click reaches it.
     around: (clicked look, colour clicked) -> offsets (rows, columns) of what the click reaches.
-    goals: predicates over the ground, any of which completes the level: ("none", look): no such look is left.
-    starts: first frame -> (body, row, col, colours below it), where the general rules start it wrongly.
-    places: (ground, body, row, col, action) -> what follows. histories: (first frame, ((action, what follows or None), ...)).
-    What follows: (body, row, col, status, changes of the ground). Frames and grounds are named by their CRC-32.
+    goals: predicates, any of which completes the level: those of `predicates`, and ("home", ((body, what), ...)): each of these
+    figures stands on what is named beside it.
+    starts: first frame -> (body, row, col, colours below it) of every figure, where the general rules start it wrongly.
+    places: (ground, body, row, col, mates, action) -> what follows. histories: (first frame, ((action, what follows or None),
+    ...)).
+    What follows: (body, row, col, status, changes of the ground, mates). Frames and grounds are named by their CRC-32.
     """
 
     def __init__(self, laws: Any) -> None:
@@ -86,20 +72,26 @@ class Walker:
     def initial_state(self, observation: Any) -> State:
         frame = np.array(observation["frame"])
         mark = zlib.crc32(frame.tobytes())
-        body, row, col, below = self.laws.starts.get(mark) or self.sight(frame)
-        if body >= 0:
-            r, c, _ = self.cells[body]
-            # R3: what the avatar hides at the start.
-            frame[row + r, col + c] = self.surrounding(frame, body, row, col) if below is None else below
-        return State(frame.tobytes(), frame.shape[1], body, row, col, RUNNING, self.trails.get(mark, -1))
+        figures = self.laws.starts.get(mark) or self.sight(frame)
+        for body, row, col, below in figures:
+            if body >= 0:
+                r, c, _ = self.cells[body]
+                # R3: what a figure hides at the start.
+                frame[row + r, col + c] = self.surrounding(frame, body, row, col) if below is None else below
+        mates = tuple(figure[:3] for figure in figures[1:])
+        body, row, col, _ = figures[0]
+        return State(frame.tobytes(), frame.shape[1], body, row, col, RUNNING, self.trails.get(mark, -1), mates)
 
-    def sight(self, frame: Any) -> tuple[int, int, int, Any]:
-        """Where the avatar is in a first frame."""
+    def sight(self, frame: Any) -> Any:
+        """(body, row, col, what lies below) of the avatar in a first frame, and of its mates."""
+        found: dict[int, Any] = {}
         for body, known in enumerate(self.laws.bodies):
             # R1: the avatar is known by its look.
-            for row, col in find(frame, known["look"]):
-                return body, row, col, self.laws.under
-        return -1, -1, -1, None
+            for row, col in find(frame, known["look"]) if known.get("mate", 0) not in found else ():
+                if all((row, col) != other[1:3] for other in found.values()):
+                    found[known.get("mate", 0)] = body, row, col, self.laws.under
+                    break
+        return (found.pop(0, (-1, -1, -1, None)), *(found[mate] for mate in sorted(found)))
 
     def surrounding(self, frame: Any, body: int, row: int, col: int) -> int:
         """The commonest colour in and around the avatar's box, itself aside."""
@@ -118,8 +110,18 @@ class Walker:
         trail = self.follow(state.trail, name)
         memory = self.memory(state, name, trail)
         if memory is not None:
-            body, row, col, status, changes = memory
-            return State(repaint(state.ground, state.width, changes), state.width, body, row, col, status, trail)
+            body, row, col, status, changes, mates = memory
+            return State(repaint(state.ground, state.width, changes), state.width, body, row, col, status, trail, mates)
+        for _ in range(len(state.mates) and len(state.mates) + 1):
+            state = turned(self.acts(state, action, name))  # R2: every figure has its turn
+        if not state.mates:
+            state = self.acts(state, action, name)
+        return state if state.trail == trail else state._replace(trail=trail)
+
+    def acts(self, state: State, action: Any, name: Any) -> State:
+        """The state after the avatar's own part in an action."""
+        if state.status != RUNNING:
+            return state
         move = self.laws.bodies[state.body]["moves"].get(name) if state.body >= 0 else None
         if move is not None:
             state = self.moved(state, state.row + move[0], state.col + move[1], name)
@@ -129,8 +131,7 @@ class Walker:
             state = self.acted(state, state.row + ahead[0], state.col + ahead[1], name)
         elif self.laws.around and action.x is not None:
             state = self.clicked(state, action)
-        # R2: an action that is not known to move the avatar changes nothing.
-        return state if state.trail == trail else state._replace(trail=trail)
+        return state  # R2: an action that is not known to move the avatar changes nothing
 
     def meets_next(self, state: State, action: Any) -> Any:
         """The most particular description of what this action would meet, or None."""
@@ -138,14 +139,27 @@ class Walker:
         move = self.laws.bodies[state.body]["moves"].get(name) if state.body >= 0 else None
         if move is None:
             return None
-        return self.meets(state.ground, state.width, state.body, state.row + move[0], state.col + move[1])[0]
+        return self.meets(self.drawn(state), state.width, state.body, state.row + move[0], state.col + move[1])[0]
+
+    def drawn(self, state: State) -> bytes:
+        """The ground with the other figures on it, as the avatar meets it."""
+        if not state.mates:
+            return state.ground
+        if state not in self.met:
+            ground = np.frombuffer(state.ground, np.uint8).reshape(-1, state.width).copy()
+            for body, row, col in state.mates:
+                r, c, colours = self.cells[body]
+                ground[row + r, col + c] = colours
+            self.met[state] = ground.tobytes()
+        drawn: bytes = self.met[state]
+        return drawn
 
     def memory(self, state: State, name: Any, trail: int) -> Any:
         """What was memorised for this moment, or None."""
         if trail in self.recalled:
             return self.recalled[trail]  # R7: memorised for one history
         if self.laws.places:
-            place = zlib.crc32(state.ground), state.body, state.row, state.col, name
+            place = zlib.crc32(state.ground), state.body, state.row, state.col, state.mates, name
             return self.laws.places.get(place)  # R6: memorised for one place
         return None
 
@@ -182,41 +196,82 @@ class Walker:
         exact = ("exact", tuple(map(tuple, figure)))
         shape = ("shape", tuple("".join(".#"[colour >= 0] for colour in line) for line in figure))
         whole = "." not in "".join(shape[1])
-        return (exact, ("colour", colours)) if whole else (exact, shape, ("colour", colours))
+        general = (exact, ("colour", colours)) if whole else (exact, shape, ("colour", colours))
+        way = self.way(exact[1], ground)
+        return general if way is None else ((*exact, way), (*shape, way), *general)
+
+    def way(self, figure: Any, ground: Any) -> Any:
+        """Is this figure a gate, and open or shut as things are? None where it is none."""
+        for shown, key, place in self.laws.gates:
+            colour = figure_in(figure, shown)
+            if colour is not None:
+                return "open" if opened(ground, key, place, colour) else "shut"  # R5: what has been taken opens it
+        return None
 
     def moved(self, state: State, row: int, col: int, name: Any) -> State:
-        """The state after an action that would take the avatar to (row, col)."""
-        ground, width, body, _, _, status, trail = state
-        contact = self.meets(ground, width, body, row, col)
-        happens, paint = self.effect(contact, name)
-        if paint:
-            changes = [(row + r, col + c, colour, 1) for r, c, colour in paint if 0 <= col + c < width]
-            ground = repaint(ground, width, changes)
+        """The state after an action that would take the avatar to (row, col), and on from there where that slides or carries."""
+        rows, cols = row - state.row, col - state.col
+        for _ in range(MOST):
+            contact = self.meets(self.drawn(state), state.width, state.body, row, col)
+            happens, paint = self.effect(contact, name)
+            state = self.contacted(state, row, col, contact, happens, paint, name)
+            if happens.startswith("carry"):
+                rows, cols = map(int, happens.split()[1:])
+            elif happens != "slide":
+                break
+            row, col = state.row + rows, state.col + cols
+        return state
+
+    def contacted(self, state: State, row: int, col: int, contact: Any, happens: str, paint: Any, name: Any) -> State:
+        """The state after what is met at (row, col) has done what it does."""
+        ground, body = state.ground, state.body
+        if paint or self.laws.far:
+            ground = self.painted(state, row, col, contact, name, paint)
         if happens == "push":
             return self.pushed(state, row, col, paint)
         if contact[0] == ("edge",) or happens in ("stop", "die outside"):
             row, col = state.row, state.col  # R5: it stays; beyond the edge nothing is seen, whatever happens
         elif happens == "die vanishing":
             body, row, col = -1, -1, -1
-        if happens == "stop" and not paint:
+        if happens == "stop" and ground is state.ground:
             return state
-        status = COMPLETED if happens == "win" else RUNNING if happens in ("enter", "stop") else OVER
-        return State(ground, width, body, row, col, status, trail)
+        status = COMPLETED if happens == "win" else OVER if happens.startswith("die") else RUNNING
+        return state._replace(ground=ground, body=body, row=row, col=col, status=status)
 
     def acted(self, state: State, row: int, col: int, name: Any) -> State:
         """The state after an action on what stands before the avatar, where such a law is known."""
         for key in self.meets(state.ground, state.width, state.body, row, col):
             if (key, name) in self.laws.contacts:
                 _, paint = self.laws.contacts[key, name]
-                changes = [(row + r, col + c, colour, 1) for r, c, colour in paint if 0 <= col + c < state.width]
-                return state._replace(ground=repaint(state.ground, state.width, changes)) if changes else state
+                contact = self.meets(state.ground, state.width, state.body, row, col)
+                ground = self.painted(state, row, col, contact, name, paint)
+                return state if ground is state.ground else state._replace(ground=ground)
         return state
+
+    def painted(self, state: State, row: int, col: int, contact: Any, name: Any, paint: Any) -> bytes:
+        """The ground after a contact at (row, col): painted there, and elsewhere."""
+        changes = [(row + r, col + c, colour, 1) for r, c, colour in paint if 0 <= col + c < state.width]
+        for far in self.elsewhere(contact, name):
+            if far[0] == "copy":
+                figure = enumerate(contact[0][1])
+                changes += [(far[1] + r, far[2] + c, cell, 1) for r, line in figure for c, cell in enumerate(line) if cell >= 0]
+            else:
+                changes.append((*far, 1))
+        return repaint(state.ground, state.width, changes)
+
+    def elsewhere(self, contact: Any, name: Any) -> Any:
+        """What a contact changes elsewhere: the most particular law decides."""
+        for key in contact:
+            for law in ((key, name), key):
+                if law in self.laws.far:
+                    return self.laws.far[law]
+        return ()
 
     def pushed(self, state: State, row: int, col: int, paint: Any) -> State:
         """The state after what is met at (row, col) was pushed on, if what stands behind it can be entered."""
-        ground, width, body, _, _, status, trail = state
+        ground, width, body = state.ground, state.width, state.body
         behind = 2 * row - state.row, 2 * col - state.col
-        contact = self.meets(ground, width, body, *behind)
+        contact = self.meets(self.drawn(state), width, body, *behind)
         happens, _ = self.effect(contact, None)
         if contact[0] == ("edge",) or happens != "enter":
             return state
@@ -231,7 +286,7 @@ class Walker:
         there[own] = shown[own]
         for r, c, colour in paint:
             cells[row + r, col + c] = colour
-        return State(cells.tobytes(), width, body, row, col, status, trail)
+        return state._replace(ground=cells.tobytes(), row=row, col=col)
 
     def clicked(self, state: State, action: Any) -> State:
         """The state after a click: what it reaches turns."""
@@ -242,7 +297,7 @@ class Walker:
             if ground[action.y, action.x] != colour:
                 continue
             margin = (len(shown) - height) // 2
-            for row, col in self.places(state.ground, state.width, shown):
+            for row, col in self.standing(state, shown, margin):
                 if 0 <= action.y - row - margin < height and 0 <= action.x - col - margin < width:
                     after = ground.copy()
                     for r, c in offsets:
@@ -251,6 +306,21 @@ class Walker:
                             after[row + r : row + r + height, col + c : col + c + width] = self.laws.turns[there]
                     return state._replace(ground=after.tobytes())
         return state
+
+    def standing(self, state: State, shown: Any, margin: int) -> list[tuple[int, int]]:
+        """Where a look that answers to clicks stands: not where parts of several others only look like it."""
+        key = state.ground, "standing"
+        turning = next(iter(self.laws.turns))
+        height, width = len(turning), len(turning[0])
+        if key not in self.met:
+            inner = (((len(look) - height) // 2, look) for look, _ in self.laws.around)
+            found = {(row + m, col + m) for m, look in inner for row, col in self.places(state.ground, state.width, look)}
+            rows, cols = np.array(sorted(found)).reshape(-1, 2).T
+            _, at, counts = np.unique(rows % height * width + cols % width, return_inverse=True, return_counts=True)
+            lost = (abs(rows[:, None] - rows) < height) & (abs(cols[:, None] - cols) < width) & (counts[at] > counts[at][:, None])
+            self.met[key] = {(int(r), int(c)) for r, c, over in zip(rows, cols, lost.any(axis=1), strict=True) if not over}
+        there = self.met[key]
+        return [(r, c) for r, c in self.places(state.ground, state.width, shown) if (r + margin, c + margin) in there]
 
     def places(self, ground: bytes, width: int, shown: Any) -> list[tuple[int, int]]:
         """Where the ground shows a look."""
@@ -267,22 +337,28 @@ class Walker:
             margin = (len(shown) - len(next(iter(self.laws.turns)))) // 2
             inner = [line[margin : len(line) - margin] for line in shown[margin : len(shown) - margin]]
             r, c = next((r, c) for r, line in enumerate(inner) for c, cell in enumerate(line) if cell == colour)
-            tries += [
-                (self.laws.click, col + c + margin, row + r + margin) for row, col in self.places(state.ground, state.width, shown)
-            ]
+            tries += [(self.laws.click, col + c + margin, row + r + margin) for row, col in self.standing(state, shown, margin)]
         return tuple(tries)
 
     def completed(self, state: State) -> bool:
         """Does any of the predicates hold?"""
-        return any(not self.places(state.ground, state.width, shown) for _, shown in self.laws.goals)
+        return any(self.holds(state, *goal) for goal in self.laws.goals)
+
+    def holds(self, state: State, kind: str, what: Any) -> bool:
+        if kind != "home":
+            ground = np.frombuffer(state.ground, np.uint8).reshape(-1, state.width)
+            return holds(kind, what, ground, lambda look: len(self.places(state.ground, state.width, look)))
+        figures = ((state.body, state.row, state.col), *state.mates)
+        homes = {body: self.meets(state.ground, state.width, body, row, col) for body, row, col in figures if body >= 0}
+        return all(home in homes.get(body, ()) for body, home in what)
 
     def render(self, state: State) -> Any:
         frame = np.frombuffer(state.ground, np.uint8).reshape(-1, state.width)
-        if state.body < 0:
-            return frame
-        r, c, colours = self.cells[state.body]
-        frame = frame.copy()
-        frame[state.row + r, state.col + c] = colours  # R3: the avatar hides what is below it
+        figures = [figure for figure in (*state.mates, (state.body, state.row, state.col)) if figure[0] >= 0]
+        frame = frame.copy() if figures else frame
+        for body, row, col in figures:
+            r, c, colours = self.cells[body]
+            frame[row + r, col + c] = colours  # R3: a figure hides what is below it
         return frame
 
     def is_goal(self, state: State) -> bool:
@@ -293,7 +369,21 @@ class Walker:
 
     def key(self, state: State) -> Any:
         """A state without the history that led to it."""
-        return state[:6]
+        return *state[:6], state.mates
+
+
+def turned(state: State) -> State:
+    """The next figure in the avatar's place, and the avatar last of the others."""
+    (body, row, col), *others = state.mates
+    return state._replace(body=body, row=row, col=col, mates=(*others, (state.body, state.row, state.col)))
+
+
+def turns(state: State) -> list[State]:
+    """The state as each of its figures has it: in the avatar's place, the others its mates."""
+    seen = [state]
+    for _ in state.mates:
+        seen.append(turned(seen[-1]))
+    return seen
 
 
 def box(body: Any) -> tuple[int, int, int, int]:
@@ -311,24 +401,3 @@ def front(bodies: Any, body: int) -> Any:
         return None
     ways = set(bodies[body]["moves"].values())
     return next(iter(ways)) if len(ways) == 1 else None
-
-
-def patch(ground: Any, row: int, col: int, height: int, width: int) -> Any:
-    """A part of the ground as rows of colours; None where it reaches beyond."""
-    if row < 0 or col < 0 or row + height > ground.shape[0] or col + width > ground.shape[1]:
-        return None
-    return tuple(map(tuple, ground[row : row + height, col : col + width].tolist()))
-
-
-def repaint(ground: bytes, width: int, changes: Any) -> bytes:
-    """The ground after changes: (row, col, colour, how many cells to the right), or the whole ground, packed."""
-    if isinstance(changes, str):
-        return zlib.decompress(base64.b85decode(changes))
-    if not changes:
-        return ground
-    cells = bytearray(ground)
-    for row, col, colour, run in changes:
-        for at in range(row * width + col, row * width + col + run):
-            if 0 <= at < len(cells):
-                cells[at] = colour
-    return bytes(cells)
