@@ -1,62 +1,72 @@
 """Does a population pay? Actions to completion over many seeds: `python bench/population.py --seeds 0:100`.
 
-For N = 1, 2, 4, 8 members with uniform sampling of the classes of plans (Eq. 32-33), and `disagree`: of the plans on the table
-take the one whose first action is foretold most differently by the members, the shortest of those. A run that does not get there
-counts as its budget.
+For N = 1, 2, 4, 8 members, with uniform sampling of the classes of plans (Eq. 32-33) and with the policy `disagree`: the cheapest
+action on which members disagree most. Every action counts, resets included; a run that does not get there counts as its budget.
+Ctrl-C prints what is there.
+`against one`: how many actions fewer (-) or more than one member on the same seed, on average, and the standard error of that.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 import statistics
 import tempfile
-from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
-from lawbook import population
-from lawbook.answers import Plan
+from unwalled import unwalled_run
+
 from lawbook.host.host import Host
 from lawbook.launch import new_run
+from lawbook.population import POLICIES
 from lawbook.run import play
 from lawbook.runfolder import RunConfig
 from lawbook.state import Ending
 
-WORLDS = {"demo:twins?seed={}": 200, "gym:FrozenLake-v1?is_slippery=false&size=8&map_seed={}": 250}
-"""World by seed, and the budget."""
-SIZES = (1, 2, 4, 8)
+WORLDS = {
+    "twins": ("demo:twins?seed={}", 200),
+    "decoys": ("py:decoys:SOURCE/FrozenLake-v1?map_seed={}&size=8&kinds=4", 250),
+    "lake": ("gym:FrozenLake-v1?is_slippery=false&size=8&map_seed={}", 250),
+}
+"""World by name: its address with a place for the seed, and the budget."""
 
 
-def disagreeing(plans: Mapping[int, Plan], groups: list[list[int]]) -> int:
-    """Index of the class to follow: the plan on which the members' plans part soonest, the shortest of those."""
-
-    def rank(index: int) -> tuple[int, int]:
-        plan = plans[groups[index][0]]
-        others = [plans[group[0]] for k, group in enumerate(groups) if k != index]
-        differ = sum(other.actions[:1] != plan.actions[:1] for other in others)
-        return -differ, len(plan.actions)
-
-    return min(range(len(groups)), key=rank)
-
-
-def actions(host: Host, out: Path, world: str, budget: int, seed: int, members: int, policy: str) -> tuple[int, bool]:
-    """Actions spent, and whether the world was won."""
-    uniform = population.draw
-    config = RunConfig(world, mind="induce", population=members, budget=budget, seed=seed)
-    with new_run(config, out, host=host) as (_, session):
-        if policy == "disagree":
-
-            def draw(groups: list[list[int]], *_: Any) -> int:
-                found = {member: plan for member in session.admissible() if isinstance(plan := session.plan(member), Plan)}
-                return disagreeing(found, groups)
-
-            population.draw = draw  # type: ignore[assignment]
-        try:
-            play(session)
-        finally:
-            population.draw = uniform
+def spent(host: Host | None, world: str, budget: int, seed: int, members: int, policy: str) -> tuple[int, bool]:
+    """Actions spent (the budget where it was not won), and whether the world was won. host None: a run without walls."""
+    config = RunConfig(world.format(seed), mind="induce", population=members, policy=policy, budget=budget, seed=seed)
+    with ExitStack() as stack:
+        if host is None:
+            session = stack.enter_context(unwalled_run(config))
+        else:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            _, session = stack.enter_context(new_run(config, Path(folder), host=host))
+        play(session)
         won = session.state.ending is Ending.WON
         return session.state.sent if won else budget, won
+
+
+def seed_of(world: str, budget: int, seed: int, sizes: list[int]) -> dict[tuple[int, str], tuple[int, bool]]:
+    """What every population spends on one seed."""
+    plans = [(members, policy) for members in sizes for policy in (POLICIES if members > 1 else POLICIES[:1])]
+    return {(members, policy): spent(None, world, budget, seed, members, policy) for members, policy in plans}
+
+
+def table(world: str, budget: int, done: dict[int, dict[tuple[int, str], tuple[int, bool]]]) -> str:
+    lines = [f"\n{world.format('*')}, {len(done)} seeds ({min(done)} to {max(done)}), within {budget} actions"]
+    lines += ["members policy    reached    mean  stdev  median  worst     against one"]
+    for members, policy in next(iter(done.values())):
+        runs = [found[members, policy] for found in done.values()]
+        numbers = [number for number, _ in runs]
+        against = [found[members, policy][0] - found[1, POLICIES[0]][0] for found in done.values()]
+        spread, error = (statistics.stdev(those) if len(done) > 1 else 0.0 for those in (numbers, against))
+        lines.append(
+            f"{members:>7} {policy:8} {sum(won for _, won in runs):>4}/{len(runs):<4}{statistics.mean(numbers):>6.1f}"
+            f" {spread:>6.1f} {statistics.median(numbers):>7.1f} {max(numbers):>6}"
+            f"   {statistics.mean(against):>+6.1f} +- {error / len(done) ** 0.5:.1f}"
+        )
+    return "\n".join(lines)
 
 
 def seeds(text: str) -> range:
@@ -65,24 +75,30 @@ def seeds(text: str) -> range:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=seeds, default=range(100), help="FIRST:STOP (default 0:100)")
-    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="members, separated by commas (default 1,2,4,8)")
+    parser.add_argument("--sizes", default="1,2,4,8", help="members, separated by commas (default 1,2,4,8)")
+    parser.add_argument("--worlds", default="twins,decoys", help=f"of {', '.join(WORLDS)} (default twins,decoys)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time (default 1)")
+    parser.add_argument("--walls", action="store_true", help="once more in a sandbox, as in any other run, and compare")
     given = parser.parse_args()
-    sizes = [int(size) for size in given.sizes.split(",")]
-    with Host() as host, tempfile.TemporaryDirectory() as folder:
-        for pattern, budget in WORLDS.items():
-            print(f"\n{pattern.format('*')}, {len(given.seeds)} seeds, within {budget} actions")
-            print("members policy     reached   mean  stdev  median  worst")
-            for members in sizes:
-                for policy in ("uniform", "disagree") if members > 1 else ("uniform",):
-                    runs = [actions(host, Path(folder), pattern.format(s), budget, s, members, policy) for s in given.seeds]
-                    spent = [number for number, _ in runs]
-                    print(
-                        f"{members:>7} {policy:9} {sum(won for _, won in runs):>4}/{len(runs):<4}{statistics.mean(spent):>6.1f}"
-                        f" {statistics.pstdev(spent):>6.1f} {statistics.median(spent):>7.1f} {max(spent):>6}",
-                        flush=True,
-                    )
+    sizes = sorted({1, *map(int, given.sizes.split(","))})
+    for world, budget in (WORLDS[name] for name in given.worlds.split(",")):
+        done: dict[int, dict[tuple[int, str], tuple[int, bool]]] = {}
+        with ProcessPoolExecutor(given.jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
+            waiting = {pool.submit(seed_of, world, budget, seed, sizes): seed for seed in given.seeds}
+            try:
+                for found in as_completed(waiting):
+                    done[waiting[found]] = found.result()
+            except KeyboardInterrupt:
+                for found in waiting:
+                    found.cancel()  # those at work come to their end
+        done = dict(sorted(done.items()))
+        print(table(world, budget, done), flush=True)
+        if given.walls:
+            with Host() as host:
+                same = [spent(host, world, budget, s, *how) == seen for s, found in done.items() for how, seen in found.items()]
+            print(f"the same behind walls: {sum(same)} of {len(same)} runs")
 
 
 if __name__ == "__main__":
