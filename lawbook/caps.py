@@ -1,0 +1,149 @@
+"""What a run may spend on its mind: dollars, tokens, calls, minutes. Looked at before every call; one that is reached pauses it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Self
+
+from lawbook.errors import MindError, UsageError
+
+OPTIONS = {"max_dollars": float, "max_tokens": int, "max_calls": int, "max_minutes": float}
+"""The settings of a run that are caps, with their types; None: no cap. `--max-dollars` is max_dollars, and so on."""
+
+
+@dataclass(frozen=True)
+class Caps:
+    """None: no cap. tokens: in and out, cached ones included. calls: to a provider, retries included. minutes: of the run at work.
+    Raises UsageError for what is no number from 0."""
+
+    dollars: float | None = None
+    tokens: int | None = None
+    calls: int | None = None
+    minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, cap in asdict(self).items():
+            if cap is not None and not 0 <= cap < 1e15:
+                raise UsageError(f"max_{name} must be a number from 0; leave it out for no cap.")
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """From the settings of a run (RunConfig as a mapping); those from before there were caps have none."""
+        return cls(**{field.name: settings.get(f"max_{field.name}") for field in fields(cls)})
+
+    def but(self, others: Caps) -> Caps:
+        """These, with the others in place where there are any."""
+        return Caps(**(asdict(self) | {name: cap for name, cap in asdict(others).items() if cap is not None}))
+
+
+UNTOLD = 120.0
+"""Seconds that may pass between two events beyond what they tell: an answer of the world (60 at most), and what nobody measures."""
+
+
+def lasted(body: Mapping[str, Any]) -> float:
+    """Seconds that an event says its own work took: a call of a mind, a search, a look at a proposal. 0: it says nothing."""
+    verdict = body.get("verdict")
+    told = body.get("seconds", verdict.get("seconds") if isinstance(verdict, Mapping) else None)
+    return float(told) if isinstance(told, int | float) and not isinstance(told, bool) and 0 <= told < 1e9 else 0.0
+
+
+@dataclass
+class Spent:
+    """What a run has spent on its mind so far, folded from its CALL events: sums of receipts.
+
+    calls: requests to a provider. unpriced: calls that cost tokens and told no price. worked: seconds between events, pauses aside.
+    seen: when the last event came, on this process's own clock that nobody sets (no part of the sums).
+    """
+
+    dollars: float = 0.0
+    tokens: int = 0
+    calls: int = 0
+    unpriced: int = 0
+    worked: float = 0.0
+    last: float | None = None
+    seen: float = field(default_factory=time.monotonic, compare=False, repr=False)
+
+    def call(self, receipt: Mapping[str, Any]) -> None:
+        """Add one call, failed or not. A mind that costs nothing has an empty receipt and is no call."""
+        if not receipt:
+            return
+        used, price = tokens(receipt), dollars(receipt)
+        self.calls += int(receipt.get("requests", 1))
+        self.tokens += int(used or 0)
+        self.dollars += price or 0.0
+        self.unpriced += bool(used) and price is None
+
+    def pass_time(self, now: float, paused: bool, told: float = 0.0) -> None:
+        """An event at `now` (seconds since 1970); paused: nothing went on since the last; told: what it says it took (`lasted`).
+
+        A clock that is set while the run plays takes nothing away, and adds no more than UNTOLD.
+        """
+        if self.last is not None and not paused:
+            self.worked += min(max(0.0, now - self.last), told + UNTOLD)
+        self.last, self.seen = now, time.monotonic()
+
+
+def check(caps: Caps, spent: Spent, more: Mapping[str, Any] | None = None) -> None:
+    """Raises MindError where a cap forbids another call, with the sentence that says which. more: a receipt not yet in the sums."""
+    if caps == Caps():
+        return
+    total = replace(spent)
+    total.call(more or {})
+    total.worked += time.monotonic() - spent.seen
+    if caps.dollars is not None and total.unpriced:
+        raise MindError(
+            f"The cap of {_money(caps.dollars)} cannot be kept: the price of {_count('call')(total.unpriced)} is not known. "
+            "Start a run without --max-dollars, and cap --max-tokens or --max-calls instead."
+        )
+    for name, cap, now, told in (
+        ("dollars", caps.dollars, total.dollars, _money),
+        ("tokens", caps.tokens, total.tokens, _count("token")),
+        ("calls", caps.calls, total.calls, _count("call")),
+        ("minutes", caps.minutes, total.worked / 60, _count("minute")),
+    ):
+        if cap is not None and now >= cap:
+            raise MindError(f"The cap of {told(cap)} is reached ({told(now)} used); resume the run with a higher --max-{name}.")
+
+
+_WATCH: ContextVar[Callable[[Mapping[str, Any]], None] | None] = ContextVar("_WATCH", default=None)
+
+
+@contextmanager
+def watched(caps: Caps, spent: Spent) -> Iterator[None]:
+    """In here, `allow` looks at these: a call of a mind that takes many requests is stopped before the one that is too many."""
+    token = _WATCH.set(lambda receipt: check(caps, spent, receipt))
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+
+
+def allow(receipt: Mapping[str, Any]) -> None:
+    """Before every request to a provider. receipt: of the call that is going on, so far. Raises MindError at a cap."""
+    watch = _WATCH.get()
+    if watch is not None:
+        watch(receipt)
+
+
+def tokens(costs: Mapping[str, float]) -> float | None:
+    """Tokens in and out, as far as receipts tell; None when they tell nothing."""
+    total = next((costs[name] for name in ("total_tokens", "tokens") if name in costs), None)
+    parts = [costs[name] for name in ("input_tokens", "output_tokens") if name in costs]
+    return total if total is not None else sum(parts) if parts else None
+
+
+def dollars(costs: Mapping[str, float]) -> float | None:
+    """Money, as far as receipts tell; None when they tell nothing."""
+    return next((costs[name] for name in ("dollars", "usd", "cost") if name in costs), None)
+
+
+def _count(what: str) -> Callable[[float], str]:
+    return lambda number: f"{number:,} {what}{'s'[number == 1 :]}" if isinstance(number, int) else f"{number:,.4g} {what}s"
+
+
+def _money(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.4g}"

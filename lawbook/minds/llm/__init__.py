@@ -1,0 +1,31 @@
+"""Frozen language models as minds, by any provider: `llm:PROVIDER:MODEL`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lawbook.errors import UsageError
+from lawbook.minds.llm import providers
+from lawbook.minds.mind import Mind
+
+
+class LanguageSource:
+    """The entry point `llm`."""
+
+    summary = "A frozen language model: reflects, revises, compiles, judges, simplifies and explores (extra llm)."
+    pictures = True
+    package = "pydantic_ai"
+
+    def names(self) -> Iterable[tuple[str, str]]:
+        return [(f"llm:{about.partition(',')[0]}", about.partition(",")[2].strip()) for about in providers.PROVIDERS.values()]
+
+    def make(self, argument: str, *, images: bool = False) -> Mind:
+        """argument: `PROVIDER:MODEL`. images: show it pictures too, where it takes them."""
+        from lawbook.minds.llm.mind import LanguageMind
+
+        if not argument:
+            raise UsageError("The mind llm needs a model: --mind llm:PROVIDER:MODEL; `lawbook minds` lists the providers.")
+        return LanguageMind(f"llm:{argument}", providers.connect(argument), images=images)
+
+
+SOURCE = LanguageSource()

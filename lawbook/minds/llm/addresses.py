@@ -1,0 +1,129 @@
+"""From an address, `provider:MODEL?option=value`, to a pydantic-ai model and how it is to be asked. Sends nothing."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models import Model as Provided
+from pydantic_ai.models import infer_model
+
+from lawbook.errors import UsageError
+
+OLLAMA = "http://localhost:11434/v1"
+KEY = "OPENAI_COMPATIBLE_API_KEY"
+SECONDS = 900.0
+"""For one request, unless `timeout` says otherwise: a model that reasons may take minutes."""
+
+_OUTPUTS = ("auto", "native", "tool", "text")
+_EFFORTS = ("off", "minimal", "low", "medium", "high", "xhigh")
+_LOCAL = ("openai-compatible", "ollama")
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a model is asked.
+
+    output: text, native (a JSON schema), tool (an output tool), or auto: native where the model can, for short answers; rulebooks
+    and programs are asked for as text, which needs no escaping. tools, pictures: does it take them; None: as its profile says.
+    settings: pydantic-ai's ModelSettings.
+    """
+
+    output: str = "auto"
+    tools: bool | None = None
+    pictures: bool | None = None
+    settings: Mapping[str, Any] | None = None
+
+
+def model_at(address: str) -> tuple[Provided, Manner]:
+    """Raises UsageError with one sentence for a missing key or extra, or an option that is none."""
+    provider, _, rest = address.partition(":")
+    url, mark, tail = rest.rpartition("#")
+    name, _, query = tail.partition("?")
+    target, manner = url + mark + name, _manner(query, local=provider in _LOCAL)
+    try:
+        return _model(provider, target), manner
+    except (UserError, ImportError, ValueError) as error:
+        raise UsageError(f"{provider}:{target} cannot be had: {' '.join(str(error).split())[:300]}") from error
+    except Exception as error:  # a provider's own client refuses a missing key in its own way
+        if "api_key" in str(error) or "credentials" in str(error).lower():
+            raise UsageError(f"{provider}:{target} cannot be had without its key: {' '.join(str(error).split())[:300]}") from error
+        raise
+
+
+def _model(provider: str, target: str) -> Provided:
+    match provider:
+        case "openai-compatible":
+            from pydantic_ai.models.openai import OpenAIChatModel
+            from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+            url, _, name = target.partition("#")
+            if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc or not name:
+                raise UsageError(
+                    f"{target!r} is no address of a model; write openai-compatible:http://127.0.0.1:8000/v1#model, "
+                    "with the name that the server calls it by after the #."
+                )
+            key = os.environ.get(KEY) or "none"
+            return OpenAIChatModel(name, provider=OpenAICompatibleProvider("openai-compatible", base_url=url, api_key=key))
+        case "ollama":
+            from pydantic_ai.models.ollama import OllamaModel
+            from pydantic_ai.providers.ollama import OllamaProvider
+
+            return OllamaModel(target, provider=OllamaProvider(base_url=os.environ.get("OLLAMA_BASE_URL", OLLAMA)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about names that will change in a later version: the version is pinned
+        return infer_model(f"{provider}:{target}")
+
+
+def _manner(query: str, *, local: bool) -> Manner:
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    settings: dict[str, Any] = {"max_retries": 0}  # tried again by us, who count it
+    seconds = _number(given, "timeout", float)
+    settings["timeout"] = settings["request_timeout"] = SECONDS if seconds is None else seconds
+    for name, kind in (("max_tokens", int), ("temperature", float), ("seed", int)):
+        value = _number(given, name, kind)
+        if value is not None:
+            settings[name] = value
+    thinking = given.pop("thinking", None)
+    if thinking is not None:
+        _one_of("thinking", thinking, _EFFORTS)
+        settings["thinking"] = False if thinking == "off" else thinking
+    output = given.pop("output", "auto")
+    _one_of("output", output, _OUTPUTS)
+    tools, pictures = (_yes(given, name) for name in ("tools", "images"))
+    if given:
+        known = "output, tools, images, max_tokens, temperature, thinking, seed, timeout"
+        raise UsageError(f"There is no option {next(iter(given))!r} of a model; there is {known}.")
+    if local:  # nobody knows what such a server takes; a schema that it refuses is found out, a tool that it garbles is not
+        tools, pictures = tools or False, pictures or False
+    return Manner(output, tools, pictures, settings)
+
+
+def _number[Number: (int, float)](given: dict[str, str], name: str, kind: type[Number]) -> Number | None:
+    text = given.pop(name, None)
+    if text is None:
+        return None
+    try:
+        value = kind(text)
+    except ValueError:
+        raise UsageError(f"The option {name} of a model is a number, not {text!r}.") from None
+    if not 0 <= value < 1e12:
+        raise UsageError(f"The option {name} of a model cannot be {text}.")
+    return value
+
+
+def _yes(given: dict[str, str], name: str) -> bool | None:
+    text = given.pop(name, None)
+    if text is not None:
+        _one_of(name, text, ("yes", "no"))
+    return None if text is None else text == "yes"
+
+
+def _one_of(name: str, text: str, choices: tuple[str, ...]) -> None:
+    if text not in choices:
+        raise UsageError(f"The option {name} of a model is one of {', '.join(choices)}, not {text!r}.")

@@ -1,0 +1,209 @@
+"""The desk: an inner call is in the ledger before its answer is used, and is never asked for twice, whatever crashes in between."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from minds import replaced
+from test_session import DOWN, LAKE, NO_GOAL, NO_HOLES, RIGHT, TRUE, UP, bodies, run, told, without_plans
+from thinking import RECEIPT, DownError, Thinking
+
+from lawbook.answers import Probe, Subgoal
+from lawbook.errors import MindError
+from lawbook.host.host import Host
+from lawbook.launch import new_run, resumed_run
+from lawbook.memory.ledger import Event, Kind, Ledger
+from lawbook.minds.mind import Exchange
+from lawbook.record import Action
+from lawbook.run import play
+from lawbook.runfolder import RunConfig, RunFolder
+from lawbook.state import OPS, Ending, fold
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Host]:
+    with Host() as host:
+        yield host
+
+
+def inner(events: list[Event]) -> list[dict[str, Any]]:
+    return [body for body in bodies(events, Kind.CALL) if "request" in body]
+
+
+def images(monkeypatch: pytest.MonkeyPatch, folder: Path) -> dict[int, Path]:
+    """From now on, what a crash right after each commit would leave on disk, byte for byte, by number of events."""
+    found: dict[int, Path] = {}
+    commit = Ledger.commit
+
+    def commit_and_copy(ledger: Ledger) -> None:
+        commit(ledger)
+        image = folder / f"crash-{len(ledger)}"
+        if not image.exists():
+            shutil.copytree(ledger.path.parent, image)
+            found[len(ledger)] = image
+
+    monkeypatch.setattr(Ledger, "commit", commit_and_copy)
+    return found
+
+
+def test_inner_calls_stand_in_the_ledger_with_what_they_cost(tmp_path: Path, host: Host) -> None:
+    state, events, path = run(tmp_path, host, Thinking([TRUE]))
+    assert state.ending is Ending.WON
+    calls = bodies(events, Kind.CALL)
+    assert [body["op"] for body in calls] == ["reflect", "reflect", "compile", "propose", "judge", "judge"]
+    assert [body["call"] for body in calls] == [0, 0, 0, 0, 1, 1]
+    with Ledger.open(path / "ledger.sqlite", readonly=True) as ledger:
+        texts = [ledger.text(body["answer"]) for body in inner(events)]
+    assert texts[:2] == ["reflect says 14"] * 2 and texts[2].startswith("compile says")
+    assert all(body["receipt"] == RECEIPT and body["seconds"] >= 0 for body in inner(events))
+    reflections = [body["request"] for body in inner(events) if body["op"] == "reflect"]
+    assert len(set(reflections)) == 1 and len(reflections[0]) == 64
+    diagnosis = bodies(events, Kind.PROPOSE)[0]["diagnosis"]
+    assert diagnosis == "; ".join(texts[:3])
+    spent = state.spent
+    assert (spent.calls, spent.tokens, spent.dollars, spent.unpriced) == (4, 480, 1.0, 0)
+
+
+def test_only_calls_of_the_mind_are_counted_as_its_calls(tmp_path: Path, host: Host) -> None:
+    """An inner judge or explore is not the judge or explore of the mind."""
+    state, events, _ = run(tmp_path, host, Thinking([NO_HOLES, TRUE], [Probe(UP, "?")]))
+    outer = [body for body in bodies(events, Kind.CALL) if "request" not in body]
+    assert {body["op"] for body in outer} <= set(OPS)
+    assert state.members[0].asked == len(outer) < len(bodies(events, Kind.CALL))
+    assert [body["call"] for body in outer] == list(range(len(outer)))
+
+
+@pytest.mark.slow
+def test_a_run_cut_at_any_commit_asks_no_answered_request_again(
+    tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With refusals, a mismatch, unusable subgoals, probes; in every call the same request twice."""
+    middle = Subgoal("def subgoal(state): return (state.row, state.column) == (2, 2)", "what is there?")
+    nowhere = Subgoal("def subgoal(state): return False", "?")
+    explores = [*[nowhere] * 4, Probe(UP, "an edge?"), middle, *[nowhere] * 3, Probe(DOWN, "more ice?"), Probe(RIGHT, "the end?")]
+
+    def mind() -> Thinking:
+        return Thinking([replaced(TRUE, "# R3", "# unfaithful"), NO_HOLES, NO_GOAL], explores)
+
+    found = images(monkeypatch, tmp_path)
+    state, events, _ = run(tmp_path / "whole", host, mind(), budget=40)
+    monkeypatch.undo()
+    want, asked = told(events), len(inner(events))
+    assert state.ending is Ending.WON and asked > 20
+    thinking = {length: image for length, image in found.items() if inner_at(image)}
+    assert len(thinking) >= 10  # crashes in the middle of what a mind was thinking
+    for length, image in list(thinking.items())[:: max(1, len(thinking) // 6)]:
+        resumed = mind()
+        with resumed_run(RunFolder.open(image), host=host, mind=resumed) as session:
+            before = len(inner(list(session.journal.ledger)))
+            play(session)
+            got = list(session.journal.ledger)
+            assert session.journal.ledger.check() is None
+            assert session.state.spent.calls == state.spent.calls == asked
+        assert len(resumed.asked) == asked - before, f"crashed after {length} events"
+        assert without_plans(told(got)) == without_plans(want), f"crashed after {length} events"
+
+
+def inner_at(image: Path) -> int:
+    """Answers that a crash left in the middle of a call of the mind."""
+    with Ledger.open(image / "ledger.sqlite", readonly=True) as ledger:
+        return sum(map(len, fold(ledger).members[0].inner.values()))
+
+
+def test_a_provider_that_dies_halfway_pauses_the_run_and_what_it_said_is_used(tmp_path: Path, host: Host) -> None:
+    dying = Thinking([TRUE], dies=lambda number: number == 3)
+    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=dying) as (folder, session):
+        with pytest.raises(DownError, match="down"):
+            play(session)
+        assert session.ended is None
+    with Ledger.open(folder.ledger, readonly=True) as ledger:
+        state, events = fold(ledger), list(ledger)
+    assert [(body["op"], body["answer"] is None) for body in bodies(events, Kind.CALL)] == [
+        ("reflect", False),
+        ("reflect", False),
+        ("compile", True),
+        ("propose", True),
+    ]
+    failed = bodies(events, Kind.CALL)[2]
+    assert failed["failed"] == "DownError: The provider is down." and failed["receipt"] == DownError.receipt
+    assert (state.spent.calls, state.spent.tokens, state.spent.dollars) == (3, 251, 0.625)  # the failed one counts too
+    well = Thinking([TRUE])
+    with resumed_run(folder, host=host, mind=well) as session:
+        play(session)
+        assert session.ended is Ending.WON
+    assert [step for step, _ in well.asked] == ["compile", "judge"]
+
+
+def test_what_was_answered_is_dropped_when_something_came_of_it(tmp_path: Path, host: Host) -> None:
+    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Thinking([NO_GOAL])) as (_, session):
+        for _ in range(40):
+            assert not session.state.members[0].inner
+            if session.due():
+                session.propose(session.ask(0, "propose"))
+            else:
+                answer = session.ask(0, "explore")
+                assert isinstance(answer, Probe)
+                session.try_out(answer)
+            if session.ended or session.record.needs_reset:
+                break
+
+
+def test_the_same_request_twice_is_two_exchanges_and_another_call_asks_anew(tmp_path: Path, host: Host) -> None:
+    said: Counter[str] = Counter()
+
+    def ask(text: str) -> Exchange:
+        said[text] += 1
+        return Exchange(f"{text} {said[text]}")
+
+    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Thinking([TRUE])) as (_, session):
+        desk = session.case(0).desk
+        assert desk is not None
+        assert [desk.exchange("reflect", "a", lambda: ask("a")) for _ in range(2)] == ["a 1", "a 2"]
+        assert desk.exchange("revise", "a", lambda: ask("b")) == "b 1"  # the step is part of the request
+        again = session.case(0).desk
+        assert again is not None
+        assert [again.exchange("reflect", "a", lambda: ask("a")) for _ in range(3)] == ["a 1", "a 2", "a 3"]
+        session.propose(session.ask(0, "propose"))
+        after = session.case(0).desk
+        assert after is not None and after.exchange("reflect", "a", lambda: ask("a")) == "a 4"
+
+
+def test_what_is_no_answer_is_refused_and_written_down(tmp_path: Path, host: Host) -> None:
+    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Thinking([TRUE])) as (_, session):
+        desk = session.case(0).desk
+        assert desk is not None
+        with pytest.raises(MindError, match="no answer"):
+            desk.exchange("reflect", "a", lambda: Exchange(None, {"output_tokens": 5}))  # type: ignore[arg-type]
+        assert session.state.spent.tokens == 5
+        with pytest.raises(KeyboardInterrupt):
+            desk.exchange("reflect", "a", _interrupted)
+        last = list(session.journal.ledger)[-1].body
+        assert last["answer"] is None and last["failed"] == "KeyboardInterrupt"
+        lone = "\ud800 and " + "x" * 100
+        assert desk.exchange("reflect", lone, lambda: Exchange(lone)) == lone
+
+
+def _interrupted() -> Exchange:
+    raise KeyboardInterrupt
+
+
+def test_python_and_simulate_tell_of_the_record_and_the_program(tmp_path: Path, host: Host) -> None:
+    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Thinking([TRUE])) as (_, session):
+        desk = session.case(0).desk
+        assert desk is not None
+        assert desk.simulate([RIGHT]) == "There is no program yet; propose one."
+        session.propose(session.ask(0, "propose"))
+        told = desk.simulate([UP, RIGHT])
+        first, second = told.split("\n2. ")
+        assert first == "1. action 4: running; nothing changed"
+        assert second.startswith("action 3: running; ") and "changed" in second
+        assert "no trajectory" in desk.simulate([RIGHT], 7)
+        assert "no action" in desk.simulate(["up"])  # type: ignore[list-item]
+        session.probe(RIGHT, "?")
+        assert desk.python("print([a.id for a in actions], (frames[0] != frames[1]).sum())").startswith("[3]")
+        assert desk.simulate([Action(3)], 0, 0) != desk.simulate([Action(4)], 0, 0)

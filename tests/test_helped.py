@@ -1,0 +1,159 @@
+"""A mind with help: who may help whom, who is asked and how often, and that what help cost is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from minds import Scripted, as_proposal, worked_example
+
+from lawbook.answers import Judgement, Probe, Subgoal
+from lawbook.errors import UsageError
+from lawbook.host.host import Host
+from lawbook.hypothesis import Hypothesis, Proposal
+from lawbook.launch import new_run, resumed_run
+from lawbook.memory.ledger import Event, Kind
+from lawbook.minds.helped import HelpedMind, mind_named
+from lawbook.minds.mind import Case, Interface, Why
+from lawbook.record import Action, Record
+from lawbook.run import play
+from lawbook.runfolder import RunConfig
+from lawbook.state import Ending
+
+LAKE = "gym:FrozenLake-v1?size=4"
+TRUE = worked_example()
+CASE = Case(Interface((4, 4), (1, 2, 3, 4), (), 1), Record(1), Why.START, None, False, None, "", 9, 9, 0, 1, 0, 0)
+USELESS = Subgoal("", "", unusable="It said nothing.")
+
+
+class Counted(Scripted):
+    """Tells what it was asked, and what that cost; its proposals differ from one another, as a model's do."""
+
+    def __init__(self, name: str, *given: object, cost: Mapping[str, float | int | str] | None = None, **more: object) -> None:
+        super().__init__(*given, **more)  # type: ignore[arg-type]
+        self.name, self.cost = name, cost if cost is not None else {"requests": 1, "dollars": 0.25}
+        self.ops: list[str] = []
+
+    def propose(self, case: Case) -> Proposal:
+        self.ops.append("propose")
+        said = as_proposal(case, TRUE)
+        return replace(said, rulebook=f"{said.rulebook}\nThought no. {len(self.ops)}.\n")
+
+    def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
+        self.ops.append("judge")
+        return super().judge(case, hypothesis)
+
+    def explore(self, case: Case) -> Subgoal | Probe:
+        self.ops.append("explore")
+        return super().explore(case)
+
+    def receipt(self) -> Mapping[str, float | int | str]:
+        return self.cost
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[Host]:
+    with Host() as host:
+        yield host
+
+
+# -- who may help ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("helps", [{"seed_with": "induce"}, {"fallback": "random"}, {"seed_with": "induce", "fallback": "induce"}])
+def test_an_agent_at_the_wheel_takes_no_help(helps: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=r"coder:claude drives the run itself .* leave out --seed-with and --fallback"):
+        mind_named("coder:claude", **helps)
+    assert mind_named("coder:claude").drives  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("option", ["--seed-with", "--fallback"])
+def test_an_agent_helps_nobody(option: str) -> None:
+    helps = {option.strip("-").replace("-", "_"): "coder:codex"}
+    with pytest.raises(UsageError, match=f"coder:codex drives runs and answers no question; name another mind with {option}"):
+        mind_named("induce", **helps)
+
+
+def test_who_proposes_nothing_seeds_nothing() -> None:
+    with pytest.raises(UsageError, match="random proposes no hypotheses"):
+        mind_named("induce", seed_with="random")
+
+
+# -- who judges what was seeded ----------------------------------------------------------------------------------------------
+
+
+def test_a_seed_is_asked_for_its_hypothesis_once_and_judges_it() -> None:
+    mind, seed = Counted("mind"), Counted("seed")
+    helped = HelpedMind(mind, seed=seed)
+    proposal = helped.propose(CASE)
+    assert helped.receipt() == {"requests": 1, "dollars": 0.25, "seeded_by": "seed"}
+    assert helped.judge(CASE, proposal.applied_to(None)).faithful
+    assert helped.receipt()["seeded_by"] == "seed"
+    assert seed.ops == ["propose", "judge"] and mind.ops == []
+
+
+def test_what_a_seed_did_not_write_the_mind_judges() -> None:
+    mind, seed = Counted("mind"), Counted("seed")
+    helped = HelpedMind(mind, seed=seed)
+    helped.propose(CASE)
+    helped.judge(CASE, TRUE)  # another text than the seed's
+    helped.judge(replace(CASE, member=1), TRUE)  # another member, for whom it wrote nothing
+    assert seed.ops == ["propose"] and mind.ops == ["judge", "judge"]
+    assert helped.receipt() == {"requests": 1, "dollars": 0.25}
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(("free", "judge"), [(False, "mind"), (True, "seed")])
+def test_after_a_resume_a_seed_is_asked_again_only_where_it_is_free(tmp_path: Path, host: Host, free: bool, judge: str) -> None:
+    """The run breaks off between the seeded proposal and its judgement."""
+
+    class Free(Counted):
+        free = True
+
+        def propose(self, case: Case) -> Proposal:
+            self.ops.append("propose")
+            return as_proposal(case, TRUE)
+
+    def minds() -> tuple[HelpedMind, dict[str, Counted]]:
+        both = {"mind": Counted("mind"), "seed": (Free if free else Counted)("seed")}
+        return HelpedMind(both["mind"], seed=both["seed"]), both
+
+    def stop(event: Event) -> None:
+        if event.kind is Kind.PROPOSE:
+            raise StoppedError
+
+    with (
+        pytest.raises(StoppedError),
+        new_run(RunConfig(LAKE), tmp_path, host=host, mind=minds()[0], listener=stop) as (folder, session),
+    ):
+        play(session)
+    helped, both = minds()
+    with resumed_run(folder, host=host, mind=helped) as session:
+        assert play(session) is Ending.WON
+    assert both["seed"].ops == (["propose", "judge"] if free else [])
+    assert both[judge].ops[-1] == "judge"
+
+
+# -- what help cost ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_cost_of_everybody_who_was_asked_is_told_and_of_nobody_else() -> None:
+    mind = Counted("mind", explores=[USELESS], cost={"requests": 2, "dollars": 0.5, "prompt": "p1"})
+    other = Counted("other", explores=[Probe(Action(1), "?")])
+    helped = HelpedMind(mind, fallback=other)
+    assert helped.explore(CASE) == Probe(Action(1), "?")
+    assert helped.receipt() == {"requests": 3, "dollars": 0.75, "prompt": "p1", "fallback": "other"}
+    helped.explore(replace(CASE, refusal="no"))
+    assert helped.receipt() == {"requests": 1, "dollars": 0.25, "fallback": "other"} and mind.ops == ["explore"]
+    assert helped.receipt() == {}
+
+
+def test_help_that_costs_nothing_is_marked_and_is_no_request() -> None:
+    helped = HelpedMind(Counted("mind"), seed=Counted("seed", cost={}))
+    helped.propose(CASE)
+    assert helped.receipt() == {"seeded_by": "seed", "requests": 0}
