@@ -1,0 +1,175 @@
+"""What torture.py plays: stories whose minds are functions of the ledger, and the player: what runs where it is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from minds import Scripted, as_proposal, replaced, worked_example
+
+from lawbook.answers import Probe, Subgoal
+from lawbook.errors import LawbookError, MindError
+from lawbook.hypothesis import Decision, Proposal
+from lawbook.launch import new_run, resumed_run
+from lawbook.memory.ledger import Event, Kind, Ledger
+from lawbook.minds.mind import Mind, Why
+from lawbook.minds.sources import make_mind
+from lawbook.record import Action
+from lawbook.run import play
+from lawbook.runfolder import RunConfig, RunFolder
+
+TRUE = worked_example()
+NO_HOLES = replaced(TRUE, "return here(state) == 1  # R3", "return False  # R3", ("ends the game", "does nothing"))
+NO_GOAL = replaced(TRUE, "return here(state) == 2  # R4", "return False  # R4", ("completes the level", "does nothing"))
+UNFAITHFUL = replaced(TRUE, "# R3", "# unfaithful")
+BACKWARDS = replaced(TRUE, "1: (0, -1), 2: (1, 0)", "1: (1, 0), 2: (0, -1)")
+NOWHERE = Subgoal("def subgoal(state): return False", "?")
+MIDDLE = Subgoal("def subgoal(state): return (state.row, state.column) == (2, 2)", "what is there?")
+PROBES = [Probe(Action(4), "an edge?"), MIDDLE, *[NOWHERE] * 3, Probe(Action(2), "more ice?"), Probe(Action(3), "the end?")]
+
+
+class Rivals(Scripted):
+    """Member i starts from the i-th hypothesis; when it is wrong it takes the true one."""
+
+    def propose(self, case):  # type: ignore[no-untyped-def]
+        if case.why in (Why.LEVEL, Why.NO_PLAN, Why.SIMPLIFY):
+            return Proposal(Decision.RETAIN)
+        return as_proposal(case, TRUE if case.history else self.hypotheses[case.member])
+
+
+class Elsewhere:
+    """A mind that needs another process for every answer, as a language model or an agent does: if that is gone, it has none.
+
+    What it answers is a function of the case, as the mind's inside it is. told: is called before every answer.
+    """
+
+    def __init__(self, inside: Mind, told: Callable[..., None]) -> None:
+        self.inside, self.name, self.proposes, self._told = inside, inside.name, inside.proposes, told
+        self._line, theirs = socket.socketpair()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._line.close()
+            with suppress(OSError):
+                while question := theirs.recv(1):
+                    time.sleep(0.005)
+                    theirs.send(question)
+            os._exit(0)
+        theirs.close()
+        told(oracle=self.pid)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inside, name)
+
+    def _asked(self) -> None:
+        self._told(thinking=True)
+        try:
+            self._line.send(b"?")
+            if self._line.recv(1):
+                return
+        except OSError:
+            pass
+        raise MindError("The process of this mind is gone; resume the run to start another.")
+
+    def propose(self, case):  # type: ignore[no-untyped-def]
+        self._asked()
+        return self.inside.propose(case)
+
+    def judge(self, case, hypothesis):  # type: ignore[no-untyped-def]
+        self._asked()
+        return self.inside.judge(case, hypothesis)
+
+    def explore(self, case):  # type: ignore[no-untyped-def]
+        self._asked()
+        return self.inside.explore(case)
+
+    def receipt(self) -> Mapping[str, float | int | str]:
+        return {}
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is played: settings and mind. weight: how often, in proportion."""
+
+    config: RunConfig
+    mind: Callable[[], Mind]
+    weight: int = 1
+
+
+LAKE = "gym:FrozenLake-v1?size=4"
+STORIES = {
+    "eventful": Story(
+        RunConfig(LAKE, budget=40), lambda: Scripted([UNFAITHFUL, NO_HOLES, NO_GOAL], [*[NOWHERE] * 4, *PROBES]), weight=3
+    ),
+    "rivals": Story(RunConfig(LAKE, population=2, seed=3), lambda: Rivals([TRUE, BACKWARDS]), weight=2),
+    "vanilla": Story(
+        RunConfig("py:fickle_worlds:SOURCE/walk", protocol="vanilla", budget=60),
+        lambda: Scripted([], [Probe(Action(1 + (k % 5 == 4)), "?") for k in range(60)]),
+    ),
+    "induced": Story(RunConfig("demo:twins?seed=0", population=2, budget=40), lambda: make_mind("induce")),
+}
+
+
+def player(story: Story, folder: RunFolder | None, out: Path, channel: int, hinder: Callable[[], None]) -> None:
+    """Play a run or go on with it, and end this process. Every durable observation is told on `channel` once it is durable."""
+
+    def told(**what: Any) -> None:
+        os.write(channel, json.dumps(what).encode() + b"\n")
+
+    commit, seen = Ledger.commit, 0
+
+    def committed(ledger: Ledger) -> None:
+        nonlocal seen
+        commit(ledger)
+        for event in ledger.events([Kind.OBSERVE], after=seen - 1):
+            told(observed=event.seq, hash=event.hash)
+        seen = len(ledger)
+
+    Ledger.commit = committed  # type: ignore[method-assign]
+    code = 70
+    try:
+        hinder()
+        mind = Elsewhere(story.mind(), told)
+        if folder is None:
+            with new_run(story.config, out, mind=mind) as (_, session):
+                play(session)
+        else:
+            with Ledger.open(folder.ledger, readonly=True) as ledger:
+                seen = len(ledger)
+            with resumed_run(folder, mind=mind) as session:
+                play(session)
+        code = 0
+    except LawbookError as error:
+        told(paused=str(error), kind=type(error).__name__)
+        code = 3
+    except BaseException:
+        told(crashed=traceback.format_exc())
+    finally:
+        os._exit(code)
+
+
+def told(events: list[Event]) -> list[tuple[str, Any]]:
+    """Events without what a clock, a crash or a failed call puts into them: times, openings, plan numbers, plans found twice."""
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: clean(inner) for key, inner in value.items() if key not in ("seconds", "head", "plan")}
+        return value
+
+    kept = [e for e in events if e.kind not in (Kind.OPEN, Kind.PLAN) and not (e.kind is Kind.CALL and e.body["answer"] is None)]
+    return [(event.kind.value, clean(dict(event.body))) for event in kept]
+
+
+def parted(got: list[tuple[str, Any]], want: list[tuple[str, Any]]) -> str:
+    """Where two tellings part; empty when they do not."""
+    for number, (one, two) in enumerate(zip(got, want, strict=False)):
+        if one != two:
+            return f"event {number}: {str(one)[:400]}\n  instead of {str(two)[:400]}"
+    return "" if len(got) == len(want) else f"{len(got)} events instead of {len(want)}"
