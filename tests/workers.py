@@ -1,0 +1,28 @@
+"""What the tests of host and search share: a start, plenty of time, a program in a worker."""
+
+from __future__ import annotations
+
+import numpy as np
+from hostile import program as counter
+
+from lawbook.answers import Limits, Start
+from lawbook.host.handle import Worker
+from lawbook.host.host import Host, Program
+from lawbook.hypothesis import ENGINE
+
+__all__ = ["PLENTY", "START", "counter", "loaded", "worker"]
+
+START = Start(np.zeros((4, 4), dtype=np.uint8), 2, (1, 2))
+PLENTY = Limits(nodes=100_000, depth=1000, seconds=30.0)
+
+
+def loaded(host: Host, files: dict[str, str] | str) -> Program:
+    answer = host.load(files if isinstance(files, dict) else {ENGINE: files})
+    assert isinstance(answer, Program), answer
+    return answer
+
+
+def worker(host: Host, files: dict[str, str] | str, *, twin: bool = False) -> Worker:
+    answer = loaded(host, files).worker(twin=twin)
+    assert isinstance(answer, Worker), answer
+    return answer
