@@ -7,10 +7,10 @@ BENCH ?= $(filter-out bench/reference.py,$(wildcard bench/[a-z]*.py))
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help play test check bench pictures setup lock clean
+.PHONY: help play test test-local check torture bench pictures setup lock clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile | expand -t 18
 	@echo "For example: make play WORLD=demo:twins ARGS='--seed 3'"
 
 play: setup ## play two worlds with the built-in mind, live (WORLD=..., MIND=..., ARGS='...')
@@ -26,10 +26,18 @@ CHECKS = failed=; \
 
 test: setup ## everything continuous integration checks: ruff, strict types, all tests
 	@scripts/browser
+	@scripts/agents
 	@$(call CHECKS)
+
+test-local: setup ## a real small language model, on this machine, plays a small world (fetches 200 MB once)
+	@scripts/local-model
+	@LAWBOOK_LOCAL_MODEL=1 $(BIN)/pytest tests/test_local_model.py $(ARGS)
 
 check: setup ## the same without the slow tests
 	@$(call CHECKS,-m 'not slow')
+
+torture: setup ## kill and hinder runs at random, 300 times (ARGS='--kills 1000 --seed 7')
+	@$(BIN)/python tests/torture.py $(ARGS)
 
 bench: setup ## measure (BENCH=bench/verify.py for one, ARGS='...' for its options)
 	@for bench in $(BENCH); do echo "== $$bench $(ARGS)"; $(BIN)/python $$bench $(ARGS) || exit 1; done
@@ -42,8 +50,10 @@ setup: ## make .venv with everything in it, and nothing more
 	@scripts/setup
 
 lock: setup ## solve requirements.lock anew from pyproject.toml (ARGS=--upgrade for newer releases)
-	@$(BIN)/uv pip compile pyproject.toml --quiet --system-certs --universal --python-version 3.12 --all-extras --group dev \
+	@$(BIN)/uv pip compile pyproject.toml --quiet --system-certs --universal --python-version 3.12 --extra all --group dev \
 		--generate-hashes --custom-compile-command 'make lock' $(ARGS) --output-file requirements.lock
+	@$(BIN)/uv pip compile tests/local-model.in --quiet --system-certs --universal --python-version 3.12 --no-deps \
+		--generate-hashes --custom-compile-command 'make lock' $(ARGS) --output-file tests/local-model.txt
 	@scripts/setup
 
 clean: ## remove everything but your runs

@@ -165,10 +165,13 @@ class NoPlan:
 
 @dataclass(frozen=True)
 class Subgoal:
-    """A mind's intermediate target: source of `def subgoal(state) -> bool` over its program's states, and its question."""
+    """A mind's intermediate target: source of `def subgoal(state) -> bool` over its program's states, and its question.
+
+    unusable: why what the mind said could not be made into a subgoal or a probe; it is refused with this sentence."""
 
     source: str
     question: str
+    unusable: str = ""
 
 
 @dataclass(frozen=True)

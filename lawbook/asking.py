@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from lawbook import outside
+from lawbook import caps, outside
 from lawbook.errors import LawbookError, MindError, RefusedError
 from lawbook.hypothesis import Hypothesis
 from lawbook.journal import Journal
@@ -25,6 +25,8 @@ def answer(journal: Journal, mind: Mind, member: Member, op: Op, case: Case, tri
     MindError for whatever a mind does that is no answer; what the call cost is written down all the same.
     """
     if op not in member.pending:
+        if not member.inner:  # else a resumed call may need nothing but what its desk has already
+            caps.check(journal.state.caps, journal.state.spent)
         body: dict[str, Any] = {"member": member.index, "call": member.asked, "op": op, "answer": None}
         began = time.perf_counter()
         try:

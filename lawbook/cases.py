@@ -33,4 +33,5 @@ def build_case(
         news=tuple(m.news),
         notes=tuple(state.notes),
         rivals=tuple(other.hypothesis for other in state.members if other is not m and other.hypothesis),
+        no_plan=m.no_plan if m.admissible else "",
     )

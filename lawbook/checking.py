@@ -11,10 +11,9 @@ from lawbook.answers import Fault, Outcome, Verdict
 from lawbook.errors import UsageError
 from lawbook.host.host import Host
 from lawbook.hypothesis import Hypothesis, misshapen
-from lawbook.launch import fold
 from lawbook.memory.ledger import Ledger
 from lawbook.record import Record
-from lawbook.state import Member
+from lawbook.state import Member, fold
 from lawbook.verify import verify
 
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from lawbook import __version__, competing, looking
+from lawbook import __version__, auditing, competing, driving, looking, prompting, recorded, settings
+from lawbook.caps import OPTIONS, Caps
 from lawbook.errors import LawbookError, UsageError
 from lawbook.finding import folder_of, open_ledger
 
@@ -111,13 +112,13 @@ def _parser() -> _Parser:
     def on_run(name: str, does: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
         made = command(name, does, about)
         made.add_argument("run", metavar="RUN", help="a run's folder, its name below --out, or `last`")
-        _out(made)
+        settings.out_option(made)
         return made
 
     _play_options(command("play", _play, "play a world, or go on with a run (--resume)"))
-    _games_option(command("worlds", _worlds, "list the worlds there are"))
+    settings.games_option(command("worlds", _worlds, "list the worlds there are"))
     command("minds", _minds, "list the minds there are")
-    _out(command("runs", _runs, "list runs, the newest first"))
+    settings.out_option(command("runs", _runs, "list runs, the newest first"))
     shown = on_run("show", _show, "the numbers of a run")
     shown.add_argument("--json", action="store_true", help="as one JSON object")
     proof = on_run("verify", _verify, "replay a run's final hypotheses on its record, from the ledger alone")
@@ -129,57 +130,32 @@ def _parser() -> _Parser:
     book.add_argument("--member", type=int, default=0, metavar="N", help="of this member, from 0")
     program = on_run("program", _program, "print the program as it stands")
     program.add_argument("--member", type=int, default=0, metavar="N", help="of this member, from 0")
-    looking.add_commands(command, _out)
-    competing.add_commands(command, _out)
-    brought = command("import", _import, "make a run of a recording, to go on with (play --resume) for --budget more actions")
-    brought.add_argument("file", metavar="FILE", type=Path, help="a recording of the ARC toolkit: .jsonl or .jsonl.gz")
-    brought.add_argument("--world", metavar="WORLD", default="", help="where the run goes on (default: what the recording names)")
-    _run_options(brought)
-    _out(brought)
-    told = command("induce", _induce, "learn from the first part of a recording, foretell the rest one step ahead")
-    told.add_argument("--from", metavar="FILE", dest="file", type=Path, required=True, help="a recording: .jsonl or .jsonl.gz")
-    told.add_argument("--train", metavar="N", type=int, default=400, help="actions to learn from (default: 400)")
-    told.add_argument("--test", metavar="M", type=int, default=200, help="actions after them to foretell (default: 200)")
-    told.add_argument("--rulebook", action="store_true", help="print the rulebook too")
-    recorded = on_run("export", _export, "write a run as a recording of the ARC toolkit")
-    recorded.add_argument("-o", metavar="FILE", dest="file", type=Path, help="where to; .gz compresses (default: in the run)")
+    looking.add_commands(command, settings.out_option)
+    auditing.add_commands(command, settings.out_option)
+    competing.add_commands(command, settings.out_option)
+    recorded.add_commands(command)
+    driving.add_commands(command)
+    prompting.add_commands(command)
     picture = on_run("picture", _picture, "draw a run as one SVG")
     picture.add_argument("-o", metavar="FILE", dest="file", type=Path, required=True, help="where to")
     return parser
 
 
-def _out(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="the folder that holds runs (default: runs)")
-
-
 def _play_options(play: argparse.ArgumentParser) -> None:
     play.add_argument("world", metavar="WORLD", nargs="?", help="such as demo:maze?seed=3; `lawbook worlds` lists them")
     play.add_argument("--resume", metavar="RUN", help="go on with a run: its folder, its name below --out, or `last`")
-    _run_options(play)
+    settings.run_options(play)
     play.add_argument(
         "--weak-sandbox", action="store_true", default=None, help="run although programs cannot be kept from files or network"
     )
-    _games_option(play)
+    settings.games_option(play)
     competing.add_mode(play)
-    _out(play)
+    settings.out_option(play)
     play.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
     play.add_argument("--quiet", action="store_true", help="print nothing but failures")
     play.add_argument("--plain", action="store_true", help="one line an event instead of the live display")
     play.add_argument("--fast", action="store_true", help="no pauses for the eye in the live display")
     play.add_argument("--no-board", action="store_true", help="the live display without the board")
-
-
-def _run_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--mind", help="who proposes; `lawbook minds` lists them (default: induce)")
-    parser.add_argument("--protocol", help="what must hold before an action: memento3, no-rulebook, vanilla (default: memento3)")
-    parser.add_argument("--population", type=int, metavar="N", help="hypotheses over one record (default: 1)")
-    parser.add_argument("--budget", type=int, metavar="B", help="actions in all, resets included (default: 500)")
-    parser.add_argument("--seed", type=int, metavar="S", help="of every draw (default: 0)")
-    parser.add_argument("--nodes", type=int, metavar="N", help="most states one search expands (default: 200000)")
-
-
-def _games_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--games", type=Path, metavar="DIR", help="the folder of ARC-AGI-3 games (default: LAWBOOK_GAMES)")
 
 
 def _help(parser: argparse.ArgumentParser) -> int:
@@ -193,32 +169,19 @@ def _help(parser: argparse.ArgumentParser) -> int:
 def _play(given: argparse.Namespace) -> int:
     from lawbook import playing
 
-    _games(given)
-    asked = _asked(given)
+    settings.find_games(given)
+    asked = settings.asked(given)
     show = playing.Show(json=given.json, quiet=given.quiet, plain=given.plain, fast=given.fast, board=not given.no_board)
     if given.resume is None:
         if given.world is None:
             raise UsageError("play needs a WORLD, such as demo:maze; `lawbook worlds` lists what there is.")
         return competing.on_card(given, lambda world: playing.new(world, asked, given.out, show))
     online = {name: value for name in ("mode", "card", "tag", "source_url") if (value := getattr(given, name))}
+    raised = {name: asked.pop(name) for name in OPTIONS if name in asked}
     if given.world is not None or asked or online:
         extra = given.world or "--" + next(iter(asked | online)).replace("_", "-")
         raise UsageError(f"--resume goes on with what the run was asked for; leave out {extra}.")
-    return playing.resume(folder_of(given.resume, given.out), show)
-
-
-def _asked(given: argparse.Namespace) -> dict[str, Any]:
-    """What was given of a run's settings, by the names of RunConfig."""
-    names = ("mind", "protocol", "population", "budget", "seed", "nodes", "weak_sandbox")
-    return {name: value for name in names if (value := getattr(given, name, None)) is not None}
-
-
-def _games(given: argparse.Namespace) -> None:
-    """--games, for whatever looks for games here or in a process of ours."""
-    from lawbook.worlds.arc import GAMES
-
-    if given.games is not None:
-        os.environ[GAMES] = str(given.games.resolve())
+    return playing.resume(folder_of(given.resume, given.out), show, Caps.of(raised))
 
 
 # -- what there is ---------------------------------------------------------------------------------------------------------------
@@ -228,7 +191,7 @@ def _worlds(given: argparse.Namespace) -> int:
     from lawbook import plugins
     from lawbook.worlds.address import GROUP, world_source
 
-    _games(given)
+    settings.find_games(given)
     found = plugins.offered(GROUP)
     _list(((kind, f"{kind}:") for kind in found), world_source, lambda kind, source: plugins.absent(found[kind], kind, source))
     return 0
@@ -274,7 +237,9 @@ def _runs(given: argparse.Namespace) -> int:
     for folder in runs_in(given.out):
         try:
             with open_ledger(folder) as ledger:
-                rows.append((folder.path.name, brief(ledger)))
+                told = folder.path.name, brief(ledger)
+                list(tell.runs([told]))  # one that was altered must not keep the others from being listed
+                rows.append(told)
         except LawbookError as error:
             rows.append((folder.path.name, str(error)))
     if not rows:
@@ -290,12 +255,12 @@ def _show(given: argparse.Namespace) -> int:
     folder = folder_of(given.run, given.out)
     with open_ledger(folder) as ledger:
         found = numbers(ledger)
-    if given.json:
-        import json
+        if given.json:
+            import json
 
-        print(json.dumps(found.json() | {"run": str(folder.path)}))
-    else:
-        _print(tell.show(found, folder.path))
+            print(json.dumps(found.json() | {"run": str(folder.path)}))
+        else:
+            _print(tell.show(found, folder.path))
     return 0
 
 
@@ -339,7 +304,7 @@ def _program(given: argparse.Namespace) -> int:
 def _text(given: argparse.Namespace, pick: Callable[[dict[str, str]], list[str]]) -> int:
     """Print texts of one member's hypothesis: as they are into a pipe, cleaned where a terminal would obey them."""
     from lawbook.checking import fallen
-    from lawbook.launch import fold
+    from lawbook.state import fold
     from lawbook.view.rules import texts
     from lawbook.view.words import clean
 
@@ -357,37 +322,6 @@ def _text(given: argparse.Namespace, pick: Callable[[dict[str, str]], list[str]]
         print(f"lawbook: {why}; this is what it said.", file=sys.stderr)
     for text in pick(texts(hypothesis)):
         print(clean(text) if sys.stdout.isatty() else text, end="" if text.endswith("\n") else "\n")
-    return 0
-
-
-def _induce(given: argparse.Namespace) -> int:
-    from lawbook import foretell
-    from lawbook.host.host import Host
-    from lawbook.minds.sources import make_mind
-
-    with Host() as host:
-        found = foretell.foretell(given.file, given.train, given.test, make_mind("induce"), host)
-    if given.rulebook:
-        print(found.hypothesis.rulebook)
-    print(foretell.told(found))
-    return 0
-
-
-def _import(given: argparse.Namespace) -> int:
-    from lawbook.recordings import import_recording
-    from lawbook.runfolder import RunConfig
-
-    print(import_recording(given.file, given.out, RunConfig(given.world, **_asked(given))).path)
-    return 0
-
-
-def _export(given: argparse.Namespace) -> int:
-    from lawbook.recordings import export_run
-
-    folder = folder_of(given.run, given.out)
-    target = given.file or folder.path / "recording.jsonl"
-    export_run(folder, target)
-    print(target)
     return 0
 
 

@@ -115,8 +115,8 @@ def _regress(given: argparse.Namespace) -> int:
     from lawbook.answers import Fault, Limits
     from lawbook.finding import folder_of, open_ledger
     from lawbook.host.host import Host
-    from lawbook.launch import fold
     from lawbook.regression import regress
+    from lawbook.state import fold
 
     folder = folder_of(given.run, given.out)
     config = folder.config()

@@ -22,13 +22,26 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What came of a history: status and packed settled frame; without one after a completion, where it is the next level's."""
+    """What came of a history: status and packed settled frame; without one after a completion, where it is the next level's.
+
+    available: the actions a level is opened with; of a step they are left out, since nothing is predicted of them.
+    """
 
     trajectory: int
     step: int
     status: Status
     shape: tuple[int, ...] = ()
     cells: bytes = b""
+    available: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, trajectory: int, step: int, seen: Observation, available: tuple[int, ...] = ()) -> _Outcome:
+        if seen.status is Status.COMPLETED:
+            return cls(trajectory, step, seen.status)
+        return cls(trajectory, step, seen.status, seen.frame.shape, zlib.compress(seen.frame.tobytes(), 1), available)
+
+    def agrees(self, other: _Outcome) -> bool:
+        return (self.status, self.shape, self.cells, self.available) == (other.status, other.shape, other.cells, other.available)
 
     @property
     def frame(self) -> Frame:
@@ -37,13 +50,30 @@ class _Outcome:
 
 class DeterminismWatch:
     """Told of every step, it knows each history (level, first settled frame, actions available at first, actions since) by a
-    running hash, and what came of it. Constant time and some hundred bytes a step."""
+    running hash, and what came of it. Constant time and some hundred bytes a step.
+
+    Told of every reset, it knows how each level begins. One that begins otherwise is named and no contradiction: what came before
+    the reset was another history (a game may draw its levels by chance, one after the other, from one seed), and a program is
+    given the start of every trajectory. How a level shows itself when the one before it is completed belongs to that step.
+    """
 
     def __init__(self) -> None:
+        self._openings: dict[int, _Outcome | None] = {}
         self._outcomes: dict[bytes, _Outcome] = {}
         self._trajectory = -1
         self._step = 0
         self._history = b""
+
+    def opened(self, trajectory: int, first: Observation) -> str | None:
+        """Take in how a reset, or the opening of the world, began a trajectory. What to say of it, once for each level, when an
+        earlier one had begun otherwise."""
+        new = _Outcome.of(trajectory, 0, first, first.available)
+        old = self._openings.setdefault(first.level, new)
+        if old is None or old.agrees(new):
+            return None
+        self._openings[first.level] = None
+        places = f"trajectory {old.trajectory} and trajectory {new.trajectory}"
+        return f"Level {first.level} does not always begin alike: compare {places}, where {_parted(old, new)}."
 
     def see(self, trajectory: int, first: Observation, action: Action, observation: Observation) -> Contradiction | None:
         """Take in the next step of a trajectory (index in the record) that began with `first`; every step, in order, RESET aside.
@@ -55,15 +85,11 @@ class DeterminismWatch:
             self._history = _hash(repr((first.level, first.frame.shape, first.available)).encode(), first.frame.tobytes())
         self._step += 1
         self._history = _hash(self._history, repr(tuple(action)).encode())
-        status = observation.status
-        if status is Status.TRUNCATED:
+        if observation.status is Status.TRUNCATED:
             return None
-        new = _Outcome(trajectory, self._step, status)
-        if status is not Status.COMPLETED:
-            frame = observation.frame
-            new = _Outcome(trajectory, self._step, status, frame.shape, zlib.compress(frame.tobytes(), 1))
+        new = _Outcome.of(trajectory, self._step, observation)
         old = self._outcomes.setdefault(self._history, new)
-        if (old.status, old.shape, old.cells) == (new.status, new.shape, new.cells):
+        if old.agrees(new):
             return None
         sentence = (
             f"The world is not deterministic: action {action} follows the same actions from the same start of level {first.level} "
@@ -78,6 +104,8 @@ def _parted(old: _Outcome, new: _Outcome) -> str:
         return f"the first left it {old.status}, the second {new.status}"
     if old.shape != new.shape:
         return f"the first gave a frame of shape {old.shape}, the second one of {new.shape}"
+    if old.cells == new.cells:
+        return f"the first offers actions {_listed(old.available)}, the second {_listed(new.available)}"
     one, other = old.frame, new.frame
     where = np.argwhere(one != other)
     row, column = where[0].tolist()
@@ -85,6 +113,10 @@ def _parted(old: _Outcome, new: _Outcome) -> str:
         f"the frames differ in {len(where)} of {one.size} cells, first in row {row}, column {column} "
         f"({one[row, column]} against {other[row, column]})"
     )
+
+
+def _listed(actions: tuple[int, ...]) -> str:
+    return ", ".join(map(str, actions)) or "none"
 
 
 def _hash(*parts: bytes) -> bytes:

@@ -22,9 +22,16 @@ def folder_of(run: str, out: Path) -> RunFolder:
             raise UsageError(f"There are no runs in {out}; `lawbook play` makes one, and --out names another folder.")
         return folder
     for path in (Path(run), out / run):
-        if path.exists():
+        if _exists(path):
             return RunFolder.open(path)
-    raise UsageError(f"There is no run {run!r}, here or in {out}; `lawbook runs` lists those there are.")
+    raise UsageError(f"There is no run {run[:200]!r}, here or in {out}; `lawbook runs` lists those there are.")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # too long a name, or behind a folder that is shut
+        return False
 
 
 def open_ledger(folder: RunFolder) -> Ledger:

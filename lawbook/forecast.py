@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from lawbook.answers import Fault, Prediction, Start
+from lawbook.answers import Fault, Prediction, Start, Verdict
 from lawbook.host.handle import Worker
 from lawbook.host.host import Host, Program
 from lawbook.hypothesis import Hypothesis
 from lawbook.record import Action, Observation
+
+_PERHAPS_OTHERS = ("killed", "time", "subgoal")
+"""Kinds of fault that may be somebody else's doing; `subgoal` is whatever goes wrong where a subgoal is searched for (plan.py)."""
 
 
 class Forecast:
@@ -24,7 +27,7 @@ class Forecast:
         known = self._programs.get(member)
         if known is not None and known[0].same_program(hypothesis):
             return known[1]
-        loaded = self.host.load(hypothesis.files)
+        loaded = patiently(self.host.load, hypothesis.files)
         if not isinstance(loaded, Fault):
             self._programs[member] = (hypothesis, loaded)
         return loaded
@@ -68,3 +71,11 @@ class Forecast:
     def close(self) -> None:
         for member in list(self._workers):
             self.drop(member)
+
+
+def patiently[**P, T](deed: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What came of running a program (a Fault or Verdict where it failed): once more where it was killed or late, for somebody
+    else may have killed it, or used up this machine's time; a program that does it itself does it again."""
+    seen = deed(*args, **kwargs)
+    fault = seen if isinstance(seen, Fault) else seen.fault if isinstance(seen, Verdict) else None
+    return deed(*args, **kwargs) if fault is not None and fault.kind in _PERHAPS_OTHERS else seen

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from lawbook.answers import Counterexample, Fault, Outcome, Prediction, Sent, Verdict
 from lawbook.determinism import DeterminismWatch
-from lawbook.forecast import Forecast
+from lawbook.forecast import Forecast, patiently
 from lawbook.hypothesis import Hypothesis
 from lawbook.journal import Journal
 from lawbook.memory.bodies import pack_action
 from lawbook.memory.ledger import Kind, pack_observation
-from lawbook.record import RESET, Action, Observation
+from lawbook.record import RESET, Action, Observation, Status
 from lawbook.state import Ending, Sort
 from lawbook.verify import compare
 from lawbook.worlds.world import World, refuses_action
@@ -26,7 +26,11 @@ class Hand:
         self.journal, self.world, self.forecast = journal, world, forecast
         self.budget, self.compares = budget, compares
         self._watch = DeterminismWatch()
+        completed = False
         for index, trajectory in enumerate(journal.state.record):
+            if not completed:
+                self._watch.opened(index, trajectory.first)
+            completed = trajectory.last.status is Status.COMPLETED
             for action, observation in trajectory.steps:
                 self._watch.see(index, trajectory.first, action, observation)
 
@@ -104,7 +108,7 @@ class Hand:
         for m in self.journal.state.members:
             if not m.admissible or m.hypothesis is None:
                 continue
-            seen = _patiently(self._stepped, m.index, m.hypothesis, action)
+            seen = patiently(self._stepped, m.index, m.hypothesis, action)
             if isinstance(seen, Prediction) and m.index == driver and expected is not None and not _same(seen, expected):
                 seen = Fault("unrepeatable", "Planned, it showed one thing, and stepped again, another; make step repeatable.")
             match seen:
@@ -167,20 +171,30 @@ class Hand:
                 if example is not None:
                     wrong[index] = example
             contradiction = self._watch.see(opened - 1, here.first, action, observation)
+        elif unlike := self._watch.opened(opened, record.here.first):
+            self.journal.append(Kind.NOTE, {"text": unlike})
         for index, example in wrong.items():
             self.falsify(index, Verdict(Outcome.COUNTEREXAMPLE, example.text, example))
-        falsified = list(wrong)
-        if len(record) > opened:
-            falsified += self._check_opening()
-        if contradiction is not None:
-            self.journal.finish(Ending.NONDETERMINISTIC, contradiction.sentence)
-        elif record.won:
-            self.journal.finish(Ending.WON, "The last level is completed.")
-        elif state.sent >= self.budget:
-            self.journal.finish(Ending.BUDGET, f"All {self.budget} actions are spent.")
+        falsified = [*wrong, *self.conclude(contradiction.sentence if contradiction else "")]
         halted = "a prediction was wrong" if falsified else "the run has ended" if state.ending else ""
         mismatch = wrong.get(driver) if driver is not None else None
         return Sent(() if action is None else (action,), observation, mismatch, tuple(falsified), halted)
+
+    def conclude(self, contradiction: str = "") -> list[int]:
+        """What follows from the last observation: members enter a trajectory that begins, and a run that is over ends.
+
+        Returns whom the new trajectory falsifies. Asked again it does nothing twice: a resumed run asks, since the observation may
+        have been written down and the host have failed then. Raises HostError.
+        """
+        state = self.journal.state
+        falsified = [] if len(state.record.here) else self._check_opening()
+        if contradiction:
+            self.journal.finish(Ending.NONDETERMINISTIC, contradiction)
+        elif state.record.won:
+            self.journal.finish(Ending.WON, "The last level is completed.")
+        elif state.sent >= self.budget:
+            self.journal.finish(Ending.BUDGET, f"All {self.budget} actions are spent.")
+        return falsified
 
     def _check_opening(self) -> list[int]:
         """A trajectory begins: each member is initialised once from its first observation, and its first rendering is compared."""
@@ -188,7 +202,7 @@ class Hand:
         for m in self.journal.state.members:
             if not m.admissible or m.hypothesis is None:
                 continue
-            match _patiently(self._entered, m.index, m.hypothesis):
+            match patiently(self._entered, m.index, m.hypothesis):
                 case None:
                     continue
                 case Fault() as fault:
@@ -198,13 +212,6 @@ class Hand:
             self.falsify(m.index, verdict)
             falsified.append(m.index)
         return falsified
-
-
-def _patiently[**P, T](deed: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Once more where it was killed or late: somebody else may have killed it, or used up this machine's time; a program that
-    does it itself does it again."""
-    seen = deed(*args, **kwargs)
-    return deed(*args, **kwargs) if isinstance(seen, Fault) and seen.kind in ("killed", "time") else seen
 
 
 @contextmanager

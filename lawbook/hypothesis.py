@@ -43,12 +43,12 @@ def bare(source: str) -> str:
     return _bared(source)[0]
 
 
-@lru_cache(64)  # folding a run asks again and again about texts that stay
 def code_bytes(source: str) -> int:
     """UTF-8 bytes of the bare source without its blank lines (those inside a string count)."""
     return _bared(source)[1]
 
 
+@lru_cache(64)  # folding and loading ask again and again about texts that stay
 def _bared(source: str) -> tuple[str, int]:
     lines = io.StringIO(source.replace("\r\n", "\n").replace("\r", "\n")).readlines()  # as Python breaks them
     whole = source, len(source.encode("utf-8", "replace"))
@@ -91,12 +91,16 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a mind proposes. `rulebook` or `files` None means unchanged. `diagnosis` says what was wrong, in a sentence or two."""
+    """What a mind proposes. `rulebook` or `files` None means unchanged. `diagnosis` says what was wrong, in a sentence or two.
+
+    unusable: why what the mind said could not be made into a proposal; it is refused with this sentence. Empty as a rule.
+    """
 
     decision: Decision
     rulebook: str | None = None
     files: Mapping[str, str] | None = None
     diagnosis: str = ""
+    unusable: str = ""
 
     def applied_to(self, current: Hypothesis | None) -> Hypothesis:
         """The hypothesis that would stand if this were accepted."""

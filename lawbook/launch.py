@@ -9,26 +9,26 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lawbook import gate
 from lawbook.answers import Limits
+from lawbook.caps import Caps
 from lawbook.errors import LawbookError, UsageError, WorldError
 from lawbook.host.host import Host
 from lawbook.journal import Journal, Listener
-from lawbook.memory.bodies import action_of
+from lawbook.memory.bodies import recorded
 from lawbook.memory.git import GitMemory
-from lawbook.memory.ledger import Kind, Ledger, read_observation
+from lawbook.memory.ledger import Kind, Ledger
+from lawbook.minds.helped import mind_named
 from lawbook.minds.mind import Mind
-from lawbook.minds.sources import make_mind
-from lawbook.record import RESET, Observation, Record
+from lawbook.record import Record
 from lawbook.runfolder import RunConfig, RunFolder, versions
 from lawbook.score.counts import counting
 from lawbook.session import Session
-from lawbook.state import Ending, Member, State
+from lawbook.state import Ending, Member, State, fold
 from lawbook.worlds import arc
 from lawbook.worlds.address import WorldAddress
 from lawbook.worlds.process import WorldProcess
+from lawbook.worlds.replay import parted
 from lawbook.worlds.world import World
 
 
@@ -42,13 +42,14 @@ def new_run(
     Raises UsageError, WorldError, HostError.
     """
     rules = gate.protocol(config.protocol)
-    mind = mind or make_mind(config.mind)
+    mind = mind or mind_for(config)
     if rules.needs_hypothesis and not mind.proposes:
         raise UsageError(f"The mind {config.mind!r} proposes no hypotheses; play it with --protocol vanilla.")
     with ExitStack() as stack:
-        world = _world(config)
+        host = host or stack.enter_context(Host(weak=config.weak_sandbox, memory_mb=config.memory_mb, wait=False))
+        world = _world(config)  # while the host starts
         stack.callback(world.close)
-        host = host or stack.enter_context(Host(weak=config.weak_sandbox, memory_mb=config.memory_mb))
+        host.ready()
         folder = RunFolder.make(out, config)
         state = State(Record(world.spec.levels), [Member(index) for index in range(config.population)])
         stack.enter_context(_not_left_empty(folder, state))
@@ -74,9 +75,17 @@ def _not_left_empty(folder: RunFolder, state: State) -> Iterator[None]:
 
 @contextmanager
 def resumed_run(
-    folder: RunFolder, *, host: Host | None = None, mind: Mind | None = None, listener: Listener | None = None
+    folder: RunFolder,
+    *,
+    host: Host | None = None,
+    mind: Mind | None = None,
+    listener: Listener | None = None,
+    caps: Caps | None = None,
 ) -> Iterator[Session]:
-    """Go on with a run that was interrupted or killed: fold its ledger, bring the world back by replay, settle what is in doubt."""
+    """Go on with a run that was interrupted or killed: fold its ledger, bring the world back by replay, settle what is in doubt.
+
+    caps: in place of those it had, from now on; what is None there stays as it was.
+    """
     config = folder.config()
     with ExitStack() as stack:
         ledger = Ledger.open(folder.ledger)
@@ -88,31 +97,22 @@ def resumed_run(
         if state.ending is not None:
             raise UsageError(f"This run has ended ({state.ending}); `lawbook show {folder.path}` tells about it.")
         _same_run(ledger, config, folder)
-        mind = mind or make_mind(config.mind)
+        mind = mind or mind_for(config)
         world = _world(config, _ticket(ledger))
         stack.callback(world.close)
         host = host or stack.enter_context(Host(weak=config.weak_sandbox, memory_mb=config.memory_mb))
         git = GitMemory.rebuild(folder.memory, state.accepted)  # whatever a crash left of it does not matter
         session = _session(Journal(ledger, state, [listener] if listener else []), world, host, git, mind, config)
         stack.callback(session.close)
-        session.journal.append(Kind.OPEN, {**_opening(config, world, host), "resumed": True})
+        allowed = asdict(state.caps.but(caps or Caps()))
+        session.journal.append(Kind.OPEN, {**_opening(config, world, host), "resumed": True, "caps": allowed})
         _bring_back(session, world)
         yield session
 
 
-def fold(ledger: Ledger) -> State:
-    """The state a ledger tells of, without a world: to resume, show or check.
-
-    Raises UsageError when it has no opening, or an event that no run writes there.
-    """
-    state = State.opened(ledger)
-    for event in ledger:
-        try:
-            state.apply(event, ledger)
-        except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
-            what = f"Event {event.seq} ({event.kind}) does not follow from those before it ({type(error).__name__}: {error})"
-            raise UsageError(f"{what}; the ledger was written by another version, or altered.") from error
-    return state
+def mind_for(config: RunConfig) -> Mind:
+    """The mind that a run was asked for, with its help. Raises UsageError."""
+    return mind_named(config.mind, images=config.images, seed_with=config.seed_with, fallback=config.fallback)
 
 
 def _world(config: RunConfig, ticket: str = "") -> WorldProcess:
@@ -137,7 +137,8 @@ def _ticket(ledger: Ledger) -> str:
 
 def _session(journal: Journal, world: World, host: Host, git: GitMemory, mind: Mind, config: RunConfig) -> Session:
     rules, limits = gate.protocol(config.protocol), Limits(nodes=config.nodes)
-    return Session(journal, world, host, git, mind, rules, budget=config.budget, seed=config.seed, limits=limits)
+    asked = {"budget": config.budget, "seed": config.seed}
+    return Session(journal, world, host, git, mind, rules, limits=limits, policy=config.policy, **asked)
 
 
 def _opening(config: RunConfig, world: World, host: Host) -> dict[str, Any]:
@@ -154,13 +155,8 @@ def _bring_back(session: Session, world: WorldProcess) -> None:
     if not world.spec.replayable:
         _settle(session, world)
         return
-    for number, event in enumerate(session.journal.ledger.events([Kind.OBSERVE])):
-        action, expected = action_of(event.body["action"]), read_observation(session.journal.ledger, event.body)
-        seen = world.reset() if action is None or action == RESET else world.step(action)
-        if not _same(seen, expected):
-            raise WorldError(
-                f"Replayed, the world shows something else after action {number} than is on record; the run cannot go on."
-            )
+    if said := parted(world, recorded(session.journal.ledger)):
+        raise WorldError(f"Replayed, the world shows something else than is on record ({said}); the run cannot go on.")
     session.resend()
 
 
@@ -173,18 +169,10 @@ def _settle(session: Session, world: WorldProcess) -> None:
     if intent is None:
         if billed not in (None, counts.billed):
             raise WorldError(f"The world has billed other actions than are on record ({billed} for {counts.billed}); start anew.")
+        session.resend()
     elif billed == counts.billed:
         session.resend()
     else:
         said = "does not say whether it arrived" if billed is None else "has billed it, and does not show again what came of it"
         sentence = f"Action {intent.action} was in flight when the run broke off, and the world {said}; it is counted as billed."
         session.finish(Ending.IN_DOUBT, sentence)
-
-
-def _same(one: Observation, two: Observation) -> bool:
-    return (one.status, one.level, one.available, len(one.frames)) == (
-        two.status,
-        two.level,
-        two.available,
-        len(two.frames),
-    ) and all(np.array_equal(a, b) for a, b in zip(one.frames, two.frames, strict=True))

@@ -67,19 +67,27 @@ def proposal(given: object) -> Proposal:
         raise RefusedError(f"The decision of a proposal is one of {', '.join(Decision)}, not {_kind(given.decision)}.")
     rulebook = None if given.rulebook is None else words(given.rulebook, "A rulebook", MAX_TEXTS)
     files = None if given.files is None else _files(given.files)
-    return Proposal(given.decision, rulebook, files, words(given.diagnosis, "A diagnosis"))
+    unusable = words(given.unusable, "Why a proposal is unusable")
+    return Proposal(given.decision, rulebook, files, words(given.diagnosis, "A diagnosis"), unusable)
 
 
 def exploration(given: object) -> Subgoal | Probe:
     if isinstance(given, Probe):
         return Probe(action(given.action), words(given.question, "The question of a probe"))
-    return subgoal(given)
+    if not isinstance(given, Subgoal):
+        raise RefusedError(f"{_kind(given, capital=True)} is no subgoal; give the source of `def subgoal(state) -> bool`.")
+    source, question = words(given.source, "The source of a subgoal"), words(given.question, "The question of a subgoal")
+    return Subgoal(source, question, words(given.unusable, "Why a subgoal is unusable"))
 
 
 def subgoal(given: object) -> Subgoal:
-    if not isinstance(given, Subgoal):
-        raise RefusedError(f"{_kind(given, capital=True)} is no subgoal; give the source of `def subgoal(state) -> bool`.")
-    return Subgoal(words(given.source, "The source of a subgoal"), words(given.question, "The question of a subgoal"))
+    """A Subgoal to plan for: raises RefusedError for an unusable one with the reason it brings."""
+    found = exploration(given)
+    if not isinstance(found, Subgoal):
+        raise RefusedError("A probe is no subgoal; give the source of `def subgoal(state) -> bool`.")
+    if found.unusable:
+        raise RefusedError(found.unusable)
+    return found
 
 
 def judgement(given: object) -> Judgement:

@@ -16,13 +16,13 @@ from rich.console import Console
 from rich.text import Text
 
 from lawbook import launch, run
-from lawbook.errors import LawbookError
+from lawbook.caps import Caps
+from lawbook.errors import LawbookError, UsageError
 from lawbook.memory.ledger import Ledger
-from lawbook.minds.sources import make_mind
 from lawbook.runfolder import RunConfig, RunFolder
 from lawbook.session import Session
 from lawbook.state import Ending
-from lawbook.view import report, tell
+from lawbook.view import tell
 from lawbook.view.live import Lines, Picture, Silent
 from lawbook.view.numbers import numbers
 from lawbook.view.terminal import Terminal
@@ -55,7 +55,11 @@ class Show:
 def new(world: str, asked: Mapping[str, Any], out: Path, show: Show) -> int:
     """Play a new run and return the exit code. asked: fields of RunConfig that were given. Raises LawbookError before it begins."""
     console, stage = show.stage()
-    mind = make_mind(asked.get("mind", RunConfig.mind))
+    mind = launch.mind_for(RunConfig(world, **asked))
+    if getattr(mind, "drives", False):
+        from lawbook.coder.launcher import check
+
+        check(mind)
     if "protocol" not in asked and not mind.proposes:
         asked = {**asked, "protocol": "vanilla"}
         _say(console, f"The mind {mind.name} proposes no hypotheses, so this is played under the protocol vanilla.")
@@ -63,11 +67,13 @@ def new(world: str, asked: Mapping[str, Any], out: Path, show: Show) -> int:
         return _play(launch.new_run(RunConfig(world, **asked), out, mind=mind), None, console, stage, show)
 
 
-def resume(folder: RunFolder, show: Show) -> int:
-    """Go on with a run. Returns the exit code. Raises LawbookError when it cannot be."""
+def resume(folder: RunFolder, show: Show, caps: Caps | None = None) -> int:
+    """Go on with a run, under other caps where any are given. Returns the exit code. Raises LawbookError when it cannot be."""
+    if folder.config().mind.partition(":")[0] == "drive":
+        raise UsageError(f"An agent drives this run; go on with: lawbook drive --resume {folder.path} --workspace DIR.")
     console, stage = show.stage()
     with graceful():
-        return _play(launch.resumed_run(folder), folder, console, stage, show)
+        return _play(launch.resumed_run(folder, caps=caps), folder, console, stage, show)
 
 
 def _play(opened: AbstractContextManager[Any], folder: RunFolder | None, console: Console, stage: Silent, show: Show) -> int:
@@ -79,7 +85,7 @@ def _play(opened: AbstractContextManager[Any], folder: RunFolder | None, console
             _say(console, f"run     {folder.path}", "dim")
             with stage:
                 stage.watch(session)
-                ending = run.play(session)
+                ending = _played(session, folder)
             code = CODES.get(ending, 1)
     except (KeyboardInterrupt, LawbookError) as error:
         if folder is None or not began:
@@ -88,6 +94,15 @@ def _play(opened: AbstractContextManager[Any], folder: RunFolder | None, console
         code = error.exit_code if isinstance(error, LawbookError) else 1
     _close(folder, console, show, paused)
     return code
+
+
+def _played(session: Session, folder: RunFolder) -> Ending:
+    """By our loop, or by an agent that is handed the wheel."""
+    if not getattr(session.mind, "drives", False):
+        return run.play(session)
+    from lawbook.coder.launcher import drive
+
+    return drive(session, folder)
 
 
 def _close(folder: RunFolder, console: Console, show: Show, paused: str) -> None:
@@ -112,6 +127,8 @@ def _close(folder: RunFolder, console: Console, show: Show, paused: str) -> None
 
 
 def _report(folder: RunFolder, ledger: Ledger) -> bool:
+    from lawbook.view import report  # not before the first action
+
     try:
         folder.report.write_text(report.render(ledger), encoding="utf-8", errors="backslashreplace")
     except OSError as error:

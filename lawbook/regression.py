@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lawbook.answers import Fault, Limits, Plan
+from lawbook.forecast import patiently
 from lawbook.host.host import Program
 from lawbook.plan import find_plan
 from lawbook.record import Record, Status, Trajectory
@@ -47,7 +48,7 @@ def completed(record: Record) -> Iterator[Trajectory]:
 def _replanned(program: Program, trajectory: Trajectory, clicks: Sequence[int], limits: Limits) -> Replanned:
     level, taken = trajectory.first.level, len(trajectory)
     depth = taken if limits.depth is None else min(taken, limits.depth)
-    found = find_plan(program, Trajectory(trajectory.first), replace(limits, depth=depth), clicks=clicks)
+    found = patiently(find_plan, program, Trajectory(trajectory.first), replace(limits, depth=depth), clicks=clicks)
     match found:
         case Plan():
             return Replanned(level, taken, len(found.actions))

@@ -48,7 +48,10 @@ def reflect(session: Session, member: int) -> None:
 def plan(session: Session) -> bool:
     """Every admissible member plans in its own program (Eq. 26); identical plans are one class, one class is drawn (Eq. 32, 33)."""
     plans = {member: session.plan(member) for member in session.admissible()}
-    return session.draw(plans) is not None
+    doubt = session.doubt(plans)  # policy `disagree`: one action may tell more than any plan
+    if doubt is not None:
+        session.probe(doubt[0].action, doubt[0].question, doubt[1])
+    return doubt is not None or session.draw(plans) is not None
 
 
 def reflect_without_plan(session: Session) -> bool:

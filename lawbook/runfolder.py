@@ -14,8 +14,9 @@ from typing import Any
 
 import tomli_w
 
-from lawbook import __version__
+from lawbook import __version__, caps
 from lawbook.errors import UsageError
+from lawbook.population import POLICIES, UNIFORM
 
 PACKAGES = ("numpy", "arcengine", "arc-agi", "gymnasium", "minigrid")
 """Packages whose versions can change what a run sees."""
@@ -32,7 +33,9 @@ _RANGES = {
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a run was asked for. nodes: most states a search expands (results repeat). memory_mb: for one program."""
+    """What a run was asked for. nodes: most states a search expands (results repeat). memory_mb: for one program.
+    policy: how one of several classes of plans is taken (population.POLICIES). images, seed_with, fallback: see minds.helped.
+    max_...: what its mind may cost (caps.Caps), as long as no resume has said otherwise."""
 
     world: str
     mind: str = "induce"
@@ -43,8 +46,19 @@ class RunConfig:
     nodes: int = 200_000
     memory_mb: int = 512
     weak_sandbox: bool = False
+    policy: str = UNIFORM
+    images: bool = False
+    seed_with: str = ""
+    fallback: str = ""
+    max_dollars: float | None = None
+    max_tokens: int | None = None
+    max_calls: int | None = None
+    max_minutes: float | None = None
 
     def __post_init__(self) -> None:
+        if self.policy not in POLICIES:
+            raise UsageError(f"There is no policy {self.policy!r}; choose one of {', '.join(POLICIES)}.")
+        caps.Caps.of(asdict(self))
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
             if value > high:
@@ -80,6 +94,7 @@ class RunFolder:
         """A new folder in `out`, named by time and world, with its run.toml. Raises UsageError when it cannot be written."""
         named = "arc" if config.world.startswith("arc:") else config.world.split("?")[0]  # no path is to hold a game's name
         slug = re.sub(r"[^a-z0-9]+", "-", named.lower()).strip("-")[:40]
+        asked = {name: value for name, value in asdict(config).items() if value is not None}  # TOML has no nothing
         stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}"
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -90,7 +105,7 @@ class RunFolder:
                 except FileExistsError:
                     continue
                 folder = cls(path)
-                folder.toml.write_text(tomli_w.dumps({"run": asdict(config), "versions": versions()}), encoding="utf-8")
+                folder.toml.write_text(tomli_w.dumps({"run": asked, "versions": versions()}), encoding="utf-8")
                 return folder
         except OSError as error:
             raise UsageError(f"Cannot make a run folder in {out} ({error.strerror}); choose another with --out.") from error
@@ -110,8 +125,9 @@ class RunFolder:
         try:
             table: dict[str, Any] = tomllib.loads(self.toml.read_text(encoding="utf-8"))["run"]
             known = {field.name: type(field.default) if field.name != "world" else str for field in fields(RunConfig)}
+            known |= caps.OPTIONS
             for name, value in table.items():
-                if name not in known or type(value) is not known[name]:
+                if name not in known or type(value) not in (known[name], int if known[name] is float else known[name]):
                     raise ValueError(f"{name} = {value!r}")
             return RunConfig(**table)
         except (OSError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
 
-from lawbook import asking, gate, outside, population
+from lawbook import analysis, asking, dispute, gate, outside, population
 from lawbook.answers import Fault, Judgement, Limits, NoPlan, Outcome, Plan, Prediction, Probe, Sent, Subgoal, Verdict
 from lawbook.cases import build_case
+from lawbook.desk import Desk
 from lawbook.errors import HostError, MindError, RefusedError
-from lawbook.forecast import Forecast
+from lawbook.forecast import Forecast, patiently
 from lawbook.hand import Hand
 from lawbook.host.host import Host, Program
 from lawbook.hypothesis import Hypothesis, Proposal
@@ -36,7 +37,8 @@ DECLARED = (Ending.FINISHED, Ending.STUCK, Ending.IN_DOUBT)
 class Session(Reading):
     """A run that is open: a fold over its journal, with a world, a host and (for our loop) a mind.
 
-    budget: actions in all (B), resets included; seed: of every draw; limits: of every search, but for the depth (the budget left).
+    budget: actions in all (B), resets included; seed: of every draw; limits: of every search, but for the depth (the budget left);
+    policy: how one of several classes of plans is taken (population.POLICIES).
     """
 
     def __init__(
@@ -51,9 +53,10 @@ class Session(Reading):
         budget: int,
         seed: int,
         limits: Limits | None = None,
+        policy: str = population.UNIFORM,
     ) -> None:
         self.journal, self.world, self.host, self.git, self.mind, self.rules = journal, world, host, git, mind, rules
-        self.budget, self.seed, self.limits = budget, seed, limits or Limits()
+        self.budget, self.seed, self.limits, self.policy = budget, seed, limits or Limits(), policy
         self._forecast = Forecast(host)
         self._hand = Hand(journal, world, self._forecast, budget=budget, compares=rules.compares)
         self._found: dict[tuple[int, str | None], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
@@ -79,7 +82,13 @@ class Session(Reading):
     def case(self, member: int, why: Why | None = None) -> Case:
         """What this member's mind is shown."""
         self._member(member)
-        return build_case(self.state, self.world.spec, self.rules, member=member, budget=self.budget, seed=self.seed, why=why)
+        desk = Desk(self.journal, member, self.python, lambda *given: self.simulate(given[0], member, *given[1:]), self.prefix)
+        case = build_case(self.state, self.world.spec, self.rules, member=member, budget=self.budget, seed=self.seed, why=why)
+        return replace(case, desk=desk)
+
+    def python(self, code: str) -> str:
+        """What `code` prints, run over the record in the sandbox (analysis.GUIDE says what it finds there). Changes nothing."""
+        return analysis.run(self.host, self.record, outside.words(code, "The code"))
 
     # -- asking the mind -----------------------------------------------------------------------------------------------------
 
@@ -163,7 +172,9 @@ class Session(Reading):
 
         Any program that was once accepted may be asked, falsified or not. Nothing is sent. Raises RefusedError.
         """
-        rolled = roll(self._program(member), self.prefix(trajectory, step), [outside.action(action) for action in actions])
+        rolled = patiently(
+            roll, self._program(member), self.prefix(trajectory, step), [outside.action(action) for action in actions]
+        )
         if isinstance(rolled, Fault):
             raise RefusedError(f"The program fails on those actions: {rolled.reason}")
         return rolled[0]
@@ -190,9 +201,7 @@ class Session(Reading):
                 self._found[key] = (present, self._plan_event(member, known, subgoal), known)
             return known
         program, here, clicks = self._program(member), self.record.here, self.world.spec.clicks
-        found = find_plan(program, here, replace(bounds, depth=depth), key[1], clicks)
-        if isinstance(found, Fault) and found.kind == "killed":  # by somebody else, perhaps: a program that dies of it dies again
-            found = find_plan(program, here, replace(bounds, depth=depth), key[1], clicks)
+        found = patiently(find_plan, program, here, replace(bounds, depth=depth), key[1], clicks)
         if isinstance(found, Plan):
             found = self._hand.unsendable(*found.actions) or found
         if isinstance(found, Fault):
@@ -206,8 +215,9 @@ class Session(Reading):
         return found
 
     def draw(self, plans: Mapping[int, Plan | NoPlan]) -> int | None:
-        """Draw one class of identical nonempty plans uniformly (Eq. 32-33); it is followed next. None: nobody has a plan.
+        """Draw one class of identical nonempty plans (Eq. 32-33); it is followed next. None: nobody has a plan.
 
+        Uniformly; under the policy `disagree`, the one on which members part most tellingly, and soonest (population.disputed).
         Raises RefusedError for a plan that is not what `plan` gave, from here, in the program that stands now.
         """
         self._require_running()
@@ -221,10 +231,28 @@ class Session(Reading):
         groups = population.classes({member: plan for member, (_, plan) in found.items()})
         if not groups:
             return None
-        drawn = population.draw(groups, self.seed, self.state.draws)
+        way = self._disputed(plans, singles=False)
+        drawn = population.draw(groups, self.seed, self.state.draws) if way is None or way.plan is None else way.plan
         driver = groups[drawn][0]
         self._drive(*found[driver], groups, drawn)
         return driver
+
+    def doubt(self, plans: Mapping[int, Plan | NoPlan]) -> tuple[Probe, int] | None:
+        """Under the policy `disagree`: an action that begins none of these plans and tells more than any, or as much and sooner,
+        with the member to send it for. None: draw a plan."""
+        way = self._disputed(plans, singles=True)
+        return None if way is None or way.plan is not None else (Probe(way.actions[0], dispute.question(way)), way.parts[0][0])
+
+    def _disputed(self, plans: Mapping[int, Plan | NoPlan], singles: bool) -> population.Way | None:
+        self._require_running()
+        found = {member: plan for member, plan in plans.items() if isinstance(plan, Plan)}
+        groups = population.classes(found)
+        if self.policy != population.DISAGREE or len(groups) < 2:
+            return None
+        programs = {member: self._program(member) for member in self.admissible()}
+        tried = [found[group[0]].actions for group in groups]
+        clicks = self.world.spec.clicks if singles else None
+        return population.disputed(dispute.ways(programs, self.record.here, tried, clicks))
 
     def _of_now(self, m: Member, source: str | None) -> tuple[int, Plan] | None:
         """The event of this member's plan (to the subgoal with that source) and the plan: made from here, by what stands now."""
@@ -266,7 +294,7 @@ class Session(Reading):
         """Somebody's own sequence as a plan: rolled in a fresh worker, it must end where it is said to end."""
         if not m.admissible:
             return Plan(actions, (), False, None, 0, 0.0, "given")
-        rolled = roll(self._program(m.index), self.record.here, actions, subgoal.source if subgoal else None)
+        rolled = patiently(roll, self._program(m.index), self.record.here, actions, subgoal.source if subgoal else None)
         if isinstance(rolled, Fault):
             raise RefusedError(f"The program fails on that plan: {rolled.reason}")
         predictions, holds = rolled
@@ -338,13 +366,16 @@ class Session(Reading):
         self.journal.commit()
 
     def resend(self) -> None:
-        """Send again the action that a crash left in doubt: its intent is on disk, and the world was rebuilt without it."""
+        """Settle what a crash has left: an action in doubt is sent again (its intent is on disk, and the world was rebuilt without
+        it); without one, what follows from the last observation is seen to."""
         intent = self.state.intent
         if intent is not None:
             ledger = self.journal.ledger
             predictions = {m: Prediction(ledger.frame(frame), status) for m, (frame, status) in intent.predictions.items()}
             self._hand.deliver(intent.action, predictions, intent.member)
-            self.journal.commit()
+        else:
+            self._hand.conclude()
+        self.journal.commit()
 
     # -- closing -------------------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from lawbook.answers import Verdict
+from lawbook.caps import Caps, Spent, lasted
 from lawbook.errors import UsageError
 from lawbook.gate import ROUNDS
 from lawbook.hypothesis import Decision, Hypothesis, Proposal
@@ -15,6 +16,8 @@ from lawbook.memory.ledger import Event, Kind, Ledger, read_observation
 from lawbook.minds.mind import News, Version, Why
 from lawbook.record import RESET, Action, Record, Status
 
+OPS = ("propose", "judge", "explore")
+"""Calls of a mind; other CALL events tell of what stands around it: the model behind it, doors, an agent's own costs."""
 GROWN = 1.25
 """A description this many times its length at the last simplification is asked to be simplified."""
 
@@ -46,6 +49,7 @@ class Member:
     rounds: refusals since the last acceptance or new evidence. faults: accepted programs that failed without any new evidence.
     refusals: unusable explorations in a row, with the last's reason.
     pending: answers of its mind that have had no consequence yet, by operation (what a resumed run reuses). asked: calls answered.
+    inner: answers of the model behind its mind in the call that is going on, as texts, by digest of the request.
     proposal: what was proposed and has no verdict yet, with its event number.
     """
 
@@ -61,17 +65,24 @@ class Member:
     version: int = 0
     asked: int = 0
     pending: dict[str, Event] = field(default_factory=dict)
+    inner: dict[str, list[str]] = field(default_factory=dict)
     proposal: tuple[int, Proposal] | None = None
     history: list[Version] = field(default_factory=list)
     news: list[News] = field(default_factory=list)
     simplify: bool = False
     simplified_bytes: int = 0
+    no_plan: str = ""
     thought_at: int = -1
     """How many actions had been sent when it was last asked because nobody had a plan."""
 
     @property
     def due(self) -> bool:
         return self.why is not None and self.rounds < ROUNDS and self.faults < ROUNDS
+
+    def settle(self) -> None:
+        """Something came of what its mind answered: nothing of that is asked for again."""
+        self.pending.clear()
+        self.inner.clear()
 
 
 @dataclass
@@ -117,6 +128,8 @@ class State:
     plans: dict[int, Active] = field(default_factory=dict)
     accepted: list[Saved] = field(default_factory=list)
     """Every accepted iteration in order: what the git memory is derived from."""
+    spent: Spent = field(default_factory=Spent)
+    caps: Caps = field(default_factory=Caps)
 
     @classmethod
     def opened(cls, ledger: Ledger) -> State:
@@ -135,6 +148,8 @@ class State:
     def apply(self, event: Event, ledger: Ledger) -> None:
         """Take one event in. Total: every kind of event has its one effect here and nowhere else."""
         body = event.body
+        paused = event.kind is Kind.OPEN or "line" in body  # imported lines have their own clock
+        self.spent.pass_time(event.time, paused, lasted(body))
         match event.kind:
             case Kind.OBSERVE:
                 self._observed(event, ledger)
@@ -146,8 +161,9 @@ class State:
                 )
                 if body["sort"] == Sort.PROBE and body["member"] not in predictions:
                     self.unpredicted += 1
-                if body["member"] is not None:
-                    self.members[body["member"]].pending.clear()
+                assert body["member"] is None or 0 <= body["member"] < len(self.members), "there is no such member"
+                for member in self.members:  # whoever acts: what was answered before is an answer to another record
+                    member.settle()
             case Kind.PROPOSE:
                 member = self.members[body["member"]]
                 member.proposal = (event.seq, proposal_of(ledger, body))
@@ -159,6 +175,8 @@ class State:
             case Kind.VERDICT:
                 self._judged(self.members[body["member"]], body["about"], verdict_of(body["verdict"]), event.time)
             case Kind.PLAN:
+                if body["subgoal"] is None:
+                    self.members[body["member"]].no_plan = body.get("reason", "")
                 if body["actions"] is not None:
                     subgoal = None if body["subgoal"] is None else ledger.text(body["subgoal"])
                     actions = actions_of(body["actions"])
@@ -168,16 +186,27 @@ class State:
                 self.active = self.plans[body["plan"]]
                 self.plans.clear()
             case Kind.CALL:
-                member = self.members[body["member"]]
-                if body["answer"] is not None:
-                    member.asked += 1
-                    member.pending[body["op"]] = event
+                self._called(event)
             case Kind.NOTE:
-                self.notes.append(body["text"])
+                if body.get("by") != "probe":  # of an agent's confinement: for people
+                    self.notes.append(body["text"])
             case Kind.CLOSE:
                 self.ending = Ending(body["outcome"])
             case Kind.OPEN:
-                pass
+                self.caps = Caps(**body["caps"]) if "caps" in body else Caps.of(body["run"])
+
+    def _called(self, event: Event) -> None:
+        body = event.body
+        if body["op"] != "door":  # what somebody asked of the run cost nothing
+            self.spent.call(body.get("receipt", {}))
+        if "request" in body:  # an inner call, of the model behind a mind (desk.Desk.exchange)
+            if body["answer"] is not None:
+                self.members[body["member"]].inner.setdefault(body["request"], []).append(body["answer"])
+        elif body["op"] in OPS and body["answer"] is not None:
+            member = self.members[body["member"]]
+            member.asked += 1
+            member.pending[body["op"]] = event
+            member.inner.clear()
 
     def _observed(self, event: Event, ledger: Ledger) -> None:
         action, observation = action_of(event.body["action"]), read_observation(ledger, event.body)
@@ -211,7 +240,7 @@ class State:
 
     def _judged(self, member: Member, about: str, verdict: Verdict, now: float) -> None:
         """about: `proposal` (the gate's answer to one), `prediction` (it was wrong), `explore` (its answer could not be used)."""
-        member.pending.clear()
+        member.settle()
         match about:
             case "prediction":
                 member.admissible, member.why, member.rounds, member.verdict = False, Why.MISMATCH, 0, verdict
@@ -231,7 +260,7 @@ class State:
     def _settled(self, member: Member, proposal: Proposal, verdict: Verdict, now: float) -> None:
         tried = proposal.applied_to(member.hypothesis)
         member.verdict = verdict
-        member.history.append(Version(proposal.decision, tried, verdict.outcome, verdict.reason, self.sent))
+        member.history.append(Version(proposal.decision, tried, verdict.outcome, verdict.reason, self.sent, proposal.diagnosis))
         simplifying = member.why is Why.SIMPLIFY
         if not verdict.admissible:
             member.rounds += 1
@@ -255,6 +284,21 @@ class State:
             member.simplify = True
         member.why = Why.SIMPLIFY if member.simplify else None
         member.simplify = False
+
+
+def fold(ledger: Ledger) -> State:
+    """The state a ledger tells of, without a world: to resume, show or check.
+
+    Raises UsageError when it has no opening, or an event that no run writes there.
+    """
+    state = State.opened(ledger)
+    for event in ledger:
+        try:
+            state.apply(event, ledger)
+        except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
+            what = f"Event {event.seq} ({event.kind}) does not follow from those before it ({type(error).__name__}: {error})"
+            raise UsageError(f"{what}; the ledger was written by another version, or altered.") from error
+    return state
 
 
 def _bytes(member: Member) -> int:

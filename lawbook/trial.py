@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from lawbook import gate
 from lawbook.answers import Fault, Judgement, Outcome, Verdict
+from lawbook.forecast import patiently
 from lawbook.host.host import Host
 from lawbook.hypothesis import Decision, Hypothesis, Proposal, misshapen
 from lawbook.record import Record
@@ -22,7 +23,7 @@ def examine(
     judge: Callable[[Hypothesis], Judgement],
 ) -> Verdict:
     """The gate's answer to a proposal of `member`. Changes nothing. `judge` is asked last, and only where fidelity is needed."""
-    broken = gate.broken_rule(rules, member.hypothesis, member.admissible, proposal)
+    broken = proposal.unusable or gate.broken_rule(rules, member.hypothesis, member.admissible, proposal)
     if broken:
         return Verdict(Outcome.REFUSED, broken)
     if proposal.decision is Decision.RETAIN:
@@ -43,22 +44,19 @@ def examine(
 def _replayed(tried: Hypothesis, member: Member, record: Record, host: Host, rules: gate.Protocol) -> Verdict:
     if member.admissible and member.hypothesis is not None and tried.same_program(member.hypothesis):
         return Verdict(Outcome.ADMISSIBLE)  # only the prose changed
-    program = host.load(tried.files)
+    program = patiently(host.load, tried.files)
     if isinstance(program, Fault):
         return Verdict(Outcome.FAULT, program.reason, fault=program)
     failed = member.verdict.counterexample if member.verdict else None
     first = [failed.trajectory] if failed else []
-    verdict = verify(program, record, first=first, compares=rules.compares)
-    if verdict.fault is not None and verdict.fault.kind == "killed":  # by somebody else, perhaps
-        verdict = verify(program, record, first=first, compares=rules.compares)
-    return verdict
+    return patiently(verify, program, record, first=first, compares=rules.compares)
 
 
 def _refused_before(member: Member, tried: Hypothesis, sent: int) -> str | None:
-    """A proposal that was refused on this very record is refused unread."""
+    """What was tried on this very record and failed is refused unread. What only had the wrong decision was never tried."""
     for version in reversed(member.history):
         if version.at != sent:
             break
-        if version.hypothesis == tried and version.outcome is not Outcome.ADMISSIBLE:
+        if version.hypothesis == tried and version.outcome not in (Outcome.ADMISSIBLE, Outcome.REFUSED):
             return f"The same rulebook and program were refused before, and nothing has been observed since. {version.reason}"
     return None

@@ -34,14 +34,17 @@ def verify(
     Compared are the first rendering and status of each trajectory, then status and settled frame of each step; of a completing
     step the status only (its frame is the next level's), of a truncated step nothing.
 
-    Returns ADMISSIBLE, COUNTEREXAMPLE or FAULT (`unrepeatable` when only the second replay differs). Raises ValueError for an empty
-    record, which would prove nothing, and HostError when the host fails.
+    Returns ADMISSIBLE, COUNTEREXAMPLE or FAULT (`unrepeatable` when two replays differ: a difference from the record that another
+    interpreter does not show again is no counterexample). Raises ValueError for an empty record, which would prove nothing, and
+    HostError when the host fails.
     """
     if not len(record):
         raise ValueError("there is no trajectory to replay")
     began, order = time.perf_counter(), _order(len(record), first)
     found, replayed = _replay_all(program, record, [(k, None) for k in order], compares)
-    if found is None and twin:
+    if isinstance(found, Counterexample) and twin:
+        found = _not_again(program, record, found, compares) or found
+    elif found is None and twin:
         warm: list[tuple[int, int | None]] = [(order[0], _WARM_UP)] if len(order) % 2 else []
         again = [*warm, *((k, None) for k in reversed(order))]
         found = _unrepeatable(_replay_all(program, record, again, compares, twin=True)[0])
@@ -89,6 +92,9 @@ def compare(
         before=before,
         framed=framed,
     )
+
+
+_ADVICE = "Let nothing depend on the order of sets, on hash or id, on time or chance, or on variables beside the state"
 
 
 class Comparison:
@@ -162,7 +168,13 @@ def frame_difference(expected: npt.NDArray[np.uint8], predicted: npt.NDArray[np.
 
 
 def _replay_all(
-    program: Program, record: Record, order: Iterable[tuple[int, int | None]], compares: Collection[str], *, twin: bool = False
+    program: Program,
+    record: Record,
+    order: Iterable[tuple[int, int | None]],
+    compares: Collection[str],
+    *,
+    twin: bool = False,
+    twice: bool | None = None,
 ) -> tuple[Counterexample | Fault | None, int]:
     """What one worker's replay of trajectories (index, steps or None for all) finds first, and how many steps it took."""
     worker = program.worker(twin=twin)
@@ -172,7 +184,7 @@ def _replay_all(
     with worker:
         for index, steps in order:
             comparison = Comparison(index, record.trajectories[index], compares, steps)
-            found = _replay(worker, comparison, twice=twin)
+            found = _replay(worker, comparison, twice=twin if twice is None else twice)
             replayed += max(comparison.checked - 1, 0)
             if found is not None:
                 return found, replayed
@@ -192,6 +204,21 @@ def _replay(worker: Worker, comparison: Comparison, *, twice: bool) -> Counterex
     return None
 
 
+def _not_again(program: Program, record: Record, found: Counterexample, compares: Collection[str]) -> Fault | None:
+    """What is to be said of a program that fails otherwise, or not at all, in the other interpreter. None where it fails again."""
+    again, _ = _replay_all(program, record, [(found.trajectory, found.step)], compares, twin=True, twice=False)
+    if isinstance(again, Fault) or again == found:
+        return None
+    other = f"the second time this: {again.text}" if again else "the second time this trajectory went right."
+    return Fault(
+        "unrepeatable",
+        f"Replayed twice, in two interpreters with different hash seeds, the program showed different things: {found.text} And "
+        f"{other} {_ADVICE}.",
+        found.trajectory,
+        found.step,
+    )
+
+
 def _unrepeatable(found: Counterexample | Fault | None) -> Fault | None:
     """What the second replay found, said of a program whose first replay was right in everything."""
     if found is None or (isinstance(found, Fault) and found.kind in ("time", "memory", "killed")):
@@ -200,9 +227,8 @@ def _unrepeatable(found: Counterexample | Fault | None) -> Fault | None:
     return Fault(
         "unrepeatable",
         "A first replay reproduced the whole record, but a second one, in another interpreter with another hash seed, with the "
-        f"trajectories in the opposite order and every step taken twice from its state, did not. {what} Let nothing depend on the "
-        "order of sets, on hash or id, on time or chance, or on variables beside the state; and let step return a new state and "
-        "leave the old one as it is.",
+        f"trajectories in the opposite order and every step taken twice from its state, did not. {what} {_ADVICE}; and let step "
+        "return a new state and leave the old one as it is.",
         found.trajectory,
         found.step,
     )

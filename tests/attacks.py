@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 from minds import Scripted
-from test_sandbox import processes
+from strays import processes
 
 from lawbook.answers import Start, Subgoal
 from lawbook.host.host import Host
 from lawbook.hypothesis import ENGINE, Decision, Proposal
-from lawbook.launch import fold, new_run
+from lawbook.launch import new_run
 from lawbook.memory.ledger import Event, Kind
 from lawbook.record import Action
 from lawbook.runfolder import RunConfig
 from lawbook.session import Session
+from lawbook.state import fold
 
 WALK = "py:fickle_worlds:SOURCE/walk"
 """A marker on a ring of eight cells: 1 moves it on, 2 moves it on and ends the level badly. Nobody wins."""

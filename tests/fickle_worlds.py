@@ -47,6 +47,17 @@ class Fickle(Walk):
         return observation
 
 
+class Restless(Walk):
+    """Every reset begins one cell further on."""
+
+    resets = 0
+
+    def reset(self):
+        self.resets += 1
+        self.at = self.resets % 8
+        return self.see(Status.RUNNING)
+
+
 class Slow(Walk):
     seconds = 0.3
 
@@ -61,7 +72,7 @@ class Mute(Walk):
         raise RuntimeError("nothing to see")
 
 
-WORLDS = {"walk": Walk, "fickle": Fickle, "slow": Slow, "dies": Dies, "mute": Mute}
+WORLDS = {"walk": Walk, "fickle": Fickle, "restless": Restless, "slow": Slow, "dies": Dies, "mute": Mute}
 
 
 class Source:

@@ -211,7 +211,7 @@ def test_a_bug_is_one_sentence_that_asks_to_report_it(monkeypatch: pytest.Monkey
         (["play", "demo:nosuch"], "There is no world demo:nosuch"),
         (["play", "demo:maze?sed=3"], "Did you mean 'seed'?"),
         (["play", "demo:maze?seed"], "write option=value"),
-        (["play", LAKE, "--mind", "nosuch"], "There is: graph, induce"),
+        (["play", LAKE, "--mind", "nosuch"], "There is: coder, direct, files, graph, induce"),
         (["play", LAKE, "--protocol", "nosuch"], "choose one of memento3"),
         (["play", LAKE, "--mind", "random", "--protocol", "memento3"], "--protocol vanilla"),
         (["play", LAKE, "--budget", "many"], "budget is a whole number, not 'many'"),
@@ -377,7 +377,7 @@ def test_history_shows_every_proposal(won: Path) -> None:
 
 
 def test_rulebook_and_program_come_out_as_they_were_written(won: Path) -> None:
-    from lawbook.launch import fold
+    from lawbook.state import fold
 
     with Ledger.open(the_run(won).ledger, readonly=True) as ledger:
         hypothesis = fold(ledger).members[0].hypothesis

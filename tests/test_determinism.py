@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from minds import Scripted
 
 from lawbook.determinism import Contradiction, DeterminismWatch
+from lawbook.launch import new_run, resumed_run
 from lawbook.record import RESET, Action, Observation, Record, Status, freeze
+from lawbook.runfolder import RunConfig
 
 Told = list[tuple[list[int], int | None]]  # trajectories: what is done, and after how many steps it is truncated
 
@@ -130,3 +134,40 @@ def test_other_actions_are_another_history() -> None:
     ):
         assert single(watch, trajectory, action, shown(trajectory, 0, 0)) is None
     assert single(watch, 5, Action(1), shown(0, 0, 0)) is None, "a second step of trajectory 5, not the first of another"
+
+
+def test_a_level_that_does_not_always_begin_alike_is_named_once() -> None:
+    watch = DeterminismWatch()
+    first = Observation((freeze([[1, 2, 3]]),), Status.RUNNING, 0, (1, 2))
+    assert watch.opened(0, first) is None and watch.opened(2, first) is None
+    assert watch.opened(3, Observation((freeze([[1, 1, 1]]),), Status.RUNNING, 1, (1, 2))) is None, "another level"
+    assert watch.opened(4, Observation((freeze([[1, 7, 3]]),), Status.RUNNING, 0, (1, 2))) == (
+        "Level 0 does not always begin alike: compare trajectory 0 and trajectory 4, "
+        "where the frames differ in 1 of 3 cells, first in row 0, column 1 (2 against 7)."
+    )
+    assert watch.opened(5, Observation((freeze([[1, 9, 3]]),), Status.RUNNING, 0, (1, 2))) is None, "said already"
+    fewer = watch.opened(6, Observation((freeze([[1, 1, 1]]),), Status.RUNNING, 1, (1,)))
+    assert fewer is not None and fewer.endswith("the first offers actions 1, 2, the second 1.")
+
+
+def test_a_run_where_resets_differ_goes_on_and_its_mind_is_told_once(tmp_path: Path) -> None:
+    """A program is given the start of every trajectory, so nothing is lost; but a person and the mind are to know."""
+    config = RunConfig("py:fickle_worlds:SOURCE/restless", protocol="vanilla", budget=40)
+    with new_run(config, tmp_path, mind=Scripted()) as (folder, session):
+        for _ in range(2):
+            session.probe(Action(1), "?")
+            session.reset("the same again?")
+        assert session.ended is None
+        noted = session.case(0).notes
+    assert len(noted) == 1 and "compare trajectory 0 and trajectory 1" in noted[0]
+    with resumed_run(folder, mind=Scripted()) as session:
+        session.probe(Action(1), "?")
+        session.reset("once more")
+        assert session.case(0).notes == noted
+
+
+def test_levels_that_begin_alike_are_not_spoken_of(tmp_path: Path) -> None:
+    with new_run(RunConfig("demo:maze", protocol="vanilla", budget=40), tmp_path, mind=Scripted()) as (_, session):
+        session.probe(Action(1), "?")
+        session.reset("anew")
+        assert session.ended is None and not session.case(0).notes

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from lawbook.errors import LawbookError, UsageError
-from lawbook.memory.ledger import GENESIS, Kind, Ledger, StoredFrames, load_record, pack_observation, read_observation
+from lawbook.memory.ledger import GENESIS, Kind, Ledger, StoredFrames, pack_observation, read_observation
 from lawbook.record import RESET, Action, Observation, Record, Status, freeze
+from lawbook.state import fold
 
 FRAMES = arrays.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9)))
 JSON = st.recursive(
@@ -46,6 +47,11 @@ def picture(*values: int) -> np.ndarray:
 def write_observation(ledger: Ledger, seen: Observation, action: Action | None, trajectory: int) -> Observation:
     event = ledger.append(Kind.OBSERVE, pack_observation(ledger, seen, action, trajectory))
     return read_observation(ledger, event.body)
+
+
+def opened(ledger: Ledger, levels: int | None = None) -> None:
+    """An opening as far as a fold looks at it."""
+    ledger.append(Kind.OPEN, {"run": {"population": 1}, "spec": {"levels": levels}})
 
 
 def filled(path: Path) -> Ledger:
@@ -457,6 +463,7 @@ def test_the_record_comes_back_from_the_ledger(tmp_path: Path) -> None:
     ]
     record = Record(levels=2)
     with Ledger.create(tmp_path / "l") as ledger:
+        opened(ledger, levels=2)
         for number, (action, status, level) in enumerate(story):
             opens = action is None or action == RESET
             trajectory = len(record) - (not opens)
@@ -464,7 +471,7 @@ def test_the_record_comes_back_from_the_ledger(tmp_path: Path) -> None:
             record.extend(action, write_observation(ledger, seen, action, trajectory))
         ledger.commit()
     with Ledger.open(tmp_path / "l", readonly=True) as ledger:
-        again = load_record(ledger, 2)
+        again = fold(ledger).record
     assert again.won and len(again) == len(record) == 3 and again.actions == record.actions == 5
     for old, new in zip(record, again, strict=True):
         assert old.actions == new.actions and old.statuses == new.statuses and np.array_equal(old.settled, new.settled)
@@ -475,14 +482,16 @@ def test_observations_that_do_not_fit_together_are_refused(tmp_path: Path) -> No
     seen = Observation((picture(1),), Status.RUNNING, 0, (1,))
     for name, story in {"a": [(Action(1), 0)], "b": [(None, 0), (Action(1), 1)], "c": [(None, 1)]}.items():
         with Ledger.create(tmp_path / name) as ledger:
+            opened(ledger)
             for action, trajectory in story:
                 write_observation(ledger, seen, action, trajectory)
-            with pytest.raises(UsageError, match="does not fit the record"):
-                load_record(ledger, None)
+            with pytest.raises(UsageError, match="does not follow from those before it"):
+                fold(ledger)
     with Ledger.create(tmp_path / "d") as ledger:
-        ledger.append(Kind.OBSERVE, {"frames": []})
+        opened(ledger)
+        ledger.append(Kind.OBSERVE, {"action": None, "frames": []})
         with pytest.raises(UsageError, match="cannot be read"):
-            load_record(ledger, None)
+            fold(ledger)
 
 
 def test_other_threads_may_look_at_frames(tmp_path: Path) -> None:

@@ -26,13 +26,13 @@ from lawbook.errors import UsageError
 from lawbook.host.host import Host
 from lawbook.hypothesis import ENGINE
 from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Kind, Ledger, load_record
+from lawbook.memory.ledger import Kind, Ledger
 from lawbook.memory.recording import parse, written
 from lawbook.record import RESET, Action, Record, Status
 from lawbook.recordings import export_run, import_recording, survey
 from lawbook.run import play
 from lawbook.runfolder import RunConfig, RunFolder, runs_in
-from lawbook.state import Ending
+from lawbook.state import Ending, fold
 from lawbook.verify import verify
 from lawbook.worlds.address import WorldAddress, make
 
@@ -49,7 +49,7 @@ def host() -> Iterator[Host]:
 
 def record_of(folder: RunFolder) -> Record:
     with Ledger.open(folder.ledger, readonly=True) as ledger:
-        record = load_record(ledger, next(ledger.events()).body["spec"]["levels"])
+        record = fold(ledger).record
         for trajectory in record:  # animation is read when it is looked at: look while the ledger is open
             for _, seen in trajectory.steps:
                 object.__setattr__(seen, "frames", tuple(seen.frames))

@@ -18,6 +18,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = (ROOT / "requirements.lock").read_text()
+LOCAL = (ROOT / "tests" / "local-model.txt").read_text()
+"""The lock of the extra `local`, which `make setup` leaves out."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 BASE_PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
@@ -26,7 +28,7 @@ BASE_PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
 
 def test_lock_holds_what_pyproject_asks_for() -> None:
-    locked = dict(re.findall(r"^([a-z0-9-]+)==(\S+)", LOCK, re.MULTILINE))
+    locked = dict(re.findall(r"^([a-z0-9-]+)==(\S+)", LOCK + LOCAL, re.MULTILINE))
     asked = [*PROJECT["build-system"]["requires"], *PROJECT["project"]["dependencies"]]
     for extra in (PROJECT["project"]["optional-dependencies"], PROJECT["dependency-groups"]):
         asked += [line for lines in extra.values() for line in lines if isinstance(line, str)]
@@ -40,9 +42,9 @@ def test_lock_holds_what_pyproject_asks_for() -> None:
 
 
 def test_lock_is_hashed_and_names_no_place() -> None:
-    entries = re.split(r"^(?=[a-z0-9-]+==)", LOCK, flags=re.MULTILINE)[1:]
+    entries = re.split(r"^(?=[a-z0-9-]+==)", LOCK + LOCAL, flags=re.MULTILINE)[1:]
     assert [entry.split("==")[0] for entry in entries if "--hash=sha256:" not in entry] == []
-    assert not re.search(r"://|index-url|find-links|file:| /", LOCK)
+    assert not re.search(r"://|index-url|find-links|file:| /", LOCK + LOCAL)
 
 
 # --- scripts/setup, with a uv that only writes down what it was asked

@@ -22,11 +22,12 @@ from screen import plain, text_of
 from lawbook.checking import check
 from lawbook.host.host import Host
 from lawbook.hypothesis import ENGINE, RULEBOOK, Decision, Proposal
-from lawbook.launch import fold, new_run, resumed_run
+from lawbook.launch import new_run, resumed_run
 from lawbook.memory.ledger import Kind, Ledger
 from lawbook.record import Action
 from lawbook.run import play
 from lawbook.runfolder import RunConfig
+from lawbook.state import fold
 from lawbook.view import picture, report, tell
 from lawbook.view.live import Lines, Picture, what_now
 from lawbook.view.numbers import brief, numbers

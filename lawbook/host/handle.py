@@ -29,6 +29,7 @@ from lawbook.host.decode import (
     told_fault,
     why_gone,
 )
+from lawbook.host.pad import Pad
 from lawbook.host.ring import MAX_FRAME, SIZE, Ring, create
 from lawbook.host.spawn import Zygote
 from lawbook.record import Action, freeze
@@ -177,14 +178,24 @@ class Worker:
         except BrokenAnswerError:
             return self._broken()
 
+    def analyse(
+        self, code: str, rows: Sequence[Mapping[str, Any]], blobs: Sequence[bytes], *, seconds: float, most: int
+    ) -> tuple[str, int, Fault | None]:
+        """Run somebody's own code over a record (see lawbook.analysis) in place of a program: (the first `most` bytes of what it
+        printed, how many more there were, what stopped it)."""
+        pad = Pad(self._memory, most)
+        pad.clear()
+        answer = self._ask({"op": "analyse", "code": code, "rows": rows, "most": most}, seconds, "the analysis", blobs)
+        return *pad.read_back(), answer if isinstance(answer, Fault) else None
+
     def _standing(self) -> Start:
         if self._start is None:
             raise RuntimeError("this worker stands nowhere; replay a trajectory in it first")
         return self._start
 
-    def _ask(self, request: dict[str, Any], seconds: float, doing: str) -> dict[str, Any] | Fault:
+    def _ask(self, request: dict[str, Any], seconds: float, doing: str, blobs: Sequence[bytes] = ()) -> dict[str, Any] | Fault:
         """One request and its answer."""
-        fault = self._begin(request)
+        fault = self._begin(request, blobs)
         answer = fault or self._receive(seconds, doing)
         if isinstance(answer, Fault):
             return answer

@@ -12,7 +12,7 @@ from typing import Self
 from lawbook.answers import Fault
 from lawbook.errors import HostError
 from lawbook.host.handle import Worker
-from lawbook.host.sandbox import SandboxReport
+from lawbook.host.sandbox import POSSIBLE, SELF_TEST, SandboxReport
 from lawbook.host.spawn import Zygote
 from lawbook.hypothesis import ENGINE, MAX_BYTES, bare
 
@@ -24,6 +24,7 @@ class Host:
     memory_mb: what a worker may use beyond what the bare interpreter does.
     hash_seeds: of the interpreters of workers and of twins.
     step_seconds: wall clock for one call into a program.
+    wait: False leaves the self-test to `ready`, which must come before anything else: a zygote starts while we do something.
 
     A host belongs to one thread. Raises HostError when its processes cannot be started, or when the sandbox is too weak and `weak`
     was not asked for.
@@ -38,14 +39,27 @@ class Host:
         memory_mb: int = 512,
         hash_seeds: tuple[int, int] = (0, 1),
         step_seconds: float = 5.0,
+        wait: bool = True,
     ) -> None:
         if sys.platform != "linux":
             raise HostError("Programs are run in a sandbox that only Linux has; use a Linux machine or a container.")
-        self._step_seconds = step_seconds
-        self._zygotes = tuple(Zygote(seed, memory_mb << 20) for seed in hash_seeds)
+        self._step_seconds, self._weak = step_seconds, weak
+        self._facts = {"hash seeds": ", ".join(map(str, hash_seeds)), "memory": f"{memory_mb} MB"}
+        self._seeds, self._memory = hash_seeds, memory_mb << 20
+        self._zygotes: tuple[Zygote, ...] = (Zygote(hash_seeds[0], self._memory),)
+        self._tested = False
+        if wait:
+            self.ready()
+
+    def ready(self) -> None:
+        """Wait until a zygote is up, and test once that the sandbox holds: what it found is `sandbox`. Raises HostError."""
+        if self._tested:
+            return
+        self._tested = True
         try:
-            self.sandbox = self._self_test({"hash seeds": ", ".join(map(str, hash_seeds)), "memory": f"{memory_mb} MB"})
-            if not self.sandbox.confines and not weak:
+            self._zygotes += (Zygote(self._seeds[1], self._memory),)  # not needed before the first proof: it starts meanwhile
+            self.sandbox = self._self_test(self._facts)
+            if not self.sandbox.confines and not self._weak:
                 found = ", ".join(f"{name} {what}" for name, what in self.sandbox.facts.items())
                 raise HostError(
                     f"This machine cannot keep programs from files and network ({found}); "
@@ -89,8 +103,11 @@ class Host:
 
     def _self_test(self, facts: dict[str, str]) -> SandboxReport:
         layers = self._zygotes[0].started()
-        with tempfile.TemporaryDirectory() as folder, self.fork() as worker:
-            found = worker.attempts(str(Path(__file__).resolve()), folder)
+        folder = Path(tempfile.gettempdir())  # a folder of its own would stay behind where we are killed meanwhile
+        with self.fork() as worker:
+            found = worker.attempts(str(Path(__file__).resolve()), str(folder))
+        if found["write"] == POSSIBLE:
+            (folder / SELF_TEST).unlink(missing_ok=True)
         return SandboxReport.of({**facts, "landlock": layers["landlock"], "seccomp": layers["seccomp"], **found})
 
 

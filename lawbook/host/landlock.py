@@ -1,4 +1,4 @@
-"""Landlock: which files a caged process may read. Nothing can be written, and no TCP port reached."""
+"""Landlock: which files a caged process may read, run and write, and which TCP ports it may reach. Nothing else of either."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ libc = ctypes.CDLL(None, use_errno=True)
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every architecture
 _GET_VERSION, _PATH_BENEATH = 1, 1
 _PR_SET_NO_NEW_PRIVS = 38
-READ_FILE, READ_DIR = 1 << 2, 1 << 3
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_NET_PORT, _CONNECT_TCP = 2, 1 << 1
+_ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15  # truncate and ioctl belong to files too
+_DEVICE_MAKING = 1 << 6 | 1 << 11  # character and block devices
 
 
 def abi() -> int:
@@ -21,10 +24,20 @@ def abi() -> int:
     return max(0, int(libc.syscall(_CREATE_RULESET, None, 0, _GET_VERSION)))
 
 
-def ruleset(readable: Iterable[str], listable: Iterable[str] = ()) -> int:
-    """A file descriptor of rules that deny all this kernel can deny, but reading at or below `readable` and listing `listable`.
+def ruleset(
+    readable: Iterable[str],
+    listable: Iterable[str] = (),
+    *,
+    runnable: Iterable[str] = (),
+    writable: Iterable[str] = (),
+    devices: Iterable[str] = (),
+    ports: Iterable[int] = (),
+) -> int:
+    """A file descriptor of rules that deny all this kernel can deny, but what is named, each with all that lies below it:
 
-    Paths that do not exist are left out. Raises OSError.
+    reading `readable`, listing `listable`, reading and running `runnable`, everything but making devices in `writable`, reading
+    and writing `devices`, connecting by TCP to `ports` (of any host: Landlock knows no other). Paths that do not exist are left
+    out. Raises OSError.
     """
     version = abi()
     files = (1 << 13) - 1  # execute, write, read, list, remove, make (ABI 1)
@@ -40,6 +53,14 @@ def ruleset(readable: Iterable[str], listable: Iterable[str] = ()) -> int:
         _allow(rules, path, READ_FILE | READ_DIR)
     for path in listable:
         _allow(rules, path, READ_DIR)
+    for path in runnable:
+        _allow(rules, path, READ_FILE | READ_DIR | EXECUTE)
+    for path in writable:
+        _allow(rules, path, files & ~_DEVICE_MAKING)
+    for path in devices:
+        _allow(rules, path, READ_FILE | WRITE_FILE)
+    for port in ports if version >= 4 else ():
+        _checked(libc.syscall(_ADD_RULE, rules, _NET_PORT, struct.pack("=QQ", _CONNECT_TCP, port), 0))
     return rules
 
 
@@ -57,7 +78,7 @@ def _allow(rules: int, path: str, access: int) -> None:
         return
     try:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
-            access &= READ_FILE
+            access &= _ON_FILES
         _checked(libc.syscall(_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", access, place), 0))
     finally:
         os.close(place)

@@ -69,7 +69,7 @@ class Cage:
             hard = resource.getrlimit(limit)[1]
             value = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(limit, (value, value))
-        _drop_capabilities()
+        drop_capabilities(keep=_DAC_READ_SEARCH)
         libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # others of the same user cannot trace it
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != self._parent:  # it died before we asked to die with it
@@ -87,7 +87,7 @@ def attempts(secret: str, folder: str) -> dict[str, str]:
         "read": _attempt(lambda: _read(secret), lambda: _read("/proc/self/environ")),
         "connect": _attempt(_connect, _datagram),
         "fork": _attempt(_fork),
-        "write": _attempt(lambda: _write(os.path.join(folder, "lawbook-was-here"))),  # noqa: PTH118 - pathlib is not loaded here
+        "write": _attempt(lambda: _write(os.path.join(folder, SELF_TEST))),  # noqa: PTH118 - pathlib is not loaded here
     }
 
 
@@ -109,6 +109,8 @@ class SandboxReport:
         return self.facts.get("read") == DENIED and self.facts.get("connect") == DENIED
 
 
+SELF_TEST = "lawbook-self-test"
+"""The file that the self-test tries to write."""
 DENIED, POSSIBLE = "denied", "possible"
 
 
@@ -158,15 +160,15 @@ def _close_all_but(keep: set[int]) -> None:
                 os.close(int(name))
 
 
-def _drop_capabilities() -> None:
-    """Keep, if we have it, only the right to read what others own (the standard library may belong to somebody else)."""
+def drop_capabilities(keep: int) -> None:
+    """Keep only `keep`, as far as we have it (a worker: reading what others own, as the standard library may be)."""
     machine = platform.machine()
     if machine not in _CAPSET:
         return
     head = ctypes.create_string_buffer(struct.pack("<Ii", _CAPABILITIES_3, 0))
     data = ctypes.create_string_buffer(24)
     if libc.syscall(_CAPGET[machine], head, data) == 0:
-        permitted = struct.unpack_from("<6I", data)[1] & _DAC_READ_SEARCH
+        permitted = struct.unpack_from("<6I", data)[1] & keep
         libc.syscall(_CAPSET[machine], head, struct.pack("<6I", permitted, permitted, 0, 0, 0, 0))
 
 

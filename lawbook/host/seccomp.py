@@ -35,6 +35,54 @@ ALLOWED: Mapping[str, Mapping[str, int]] = {
     },
 }  # fmt: skip
 
+# What the programs of an agent (a shell, Node, a compiler) have no business with: other processes' memory, what System V shares,
+# mounts and namespaces, the kernel's own state, handles that go around paths.
+DENIED: Mapping[str, Mapping[str, int]] = {
+    "x86_64": {
+        "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "msgget": 68, "msgsnd": 69, "msgrcv": 70,
+        "msgctl": 71, "semtimedop": 220, "mq_open": 240, "mq_unlink": 241,
+        "ptrace": 101, "syslog": 103, "uselib": 134, "personality": 135, "pivot_root": 155, "adjtimex": 159, "chroot": 161,
+        "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169,
+        "sethostname": 170, "setdomainname": 171, "iopl": 172, "ioperm": 173, "init_module": 175, "delete_module": 176,
+        "quotactl": 179, "lookup_dcookie": 212, "clock_settime": 227, "kexec_load": 246, "add_key": 248, "request_key": 249,
+        "keyctl": 250, "migrate_pages": 256, "unshare": 272, "move_pages": 279, "perf_event_open": 298, "fanotify_init": 300,
+        "name_to_handle_at": 303, "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308, "process_vm_readv": 310,
+        "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323,
+        "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438,
+        "process_madvise": 440, "mount_setattr": 442, "quotactl_fd": 443,
+    },
+    "aarch64": {
+        "mq_open": 180, "mq_unlink": 181, "msgget": 186, "msgctl": 187, "msgrcv": 188, "msgsnd": 189, "semget": 190, "semctl": 191,
+        "semtimedop": 192, "semop": 193, "shmget": 194, "shmctl": 195, "shmat": 196,
+        "lookup_dcookie": 18, "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "quotactl": 60, "acct": 89,
+        "personality": 92, "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106, "clock_settime": 112,
+        "syslog": 116, "ptrace": 117, "reboot": 142, "sethostname": 161, "setdomainname": 162, "settimeofday": 170,
+        "adjtimex": 171, "add_key": 217, "request_key": 218, "keyctl": 219, "swapon": 224, "swapoff": 225, "migrate_pages": 238,
+        "move_pages": 239, "perf_event_open": 241, "fanotify_init": 262, "name_to_handle_at": 264, "open_by_handle_at": 265,
+        "clock_adjtime": 266, "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273,
+        "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294, "open_tree": 428, "move_mount": 429, "fsopen": 430,
+        "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "process_madvise": 440, "mount_setattr": 442,
+        "quotactl_fd": 443,
+    },
+}  # fmt: skip
+ABSENT = (425, 426, 427, 435)
+"""io_uring_setup, io_uring_enter, io_uring_register, clone3, on both machines: a filter cannot see what they ask for, and everybody
+falls back from them where they are absent."""
+PRETENDED: Mapping[str, tuple[int, ...]] = {
+    "x86_64": (90, 91, 92, 93, 94, 188, 189, 190, 197, 198, 199, 260, 268, 452),
+    "aarch64": (5, 6, 7, 14, 15, 16, 52, 53, 54, 55, 452),
+}
+"""chmod, chown, setxattr, removexattr and their like: Landlock does not govern them, and who owns a file may call them by any path.
+They do nothing and say that they did, because too many programs stop where they fail."""
+FILTERED: Mapping[str, Mapping[str, int]] = {
+    "x86_64": {"ioctl": 16, "socket": 41, "sendto": 44, "sendmsg": 46, "clone": 56, "prlimit64": 302, "sendmmsg": 307},
+    "aarch64": {"ioctl": 29, "socket": 198, "sendto": 206, "sendmsg": 211, "clone": 220, "prlimit64": 261, "sendmmsg": 269},
+}
+NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
+MSG_FASTOPEN = 0x20000000  # connects without a connect that Landlock would see
+TERMINAL_TRICKS = (0x5412, 0x541C)  # TIOCSTI types into the terminal, TIOCLINUX pastes into it
+AF_UNIX, AF_INET, AF_INET6, SOCK_STREAM, IPPROTO_TCP = 1, 2, 10, 1, 6
+
 # Calls that are let through for a few commands (their second argument) only. Others would signal strangers or reach devices:
 # F_SETOWN with F_SETSIG kills any process of the same user.
 COMMANDS: Mapping[str, Mapping[str, int]] = {"x86_64": {"ioctl": 16, "fcntl": 72}, "aarch64": {"ioctl": 29, "fcntl": 25}}
@@ -51,9 +99,11 @@ X32_BIT = 0x40000000
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _PR_SET_NO_NEW_PRIVS = 38
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # BPF_LD|W|ABS, BPF_JMP|JEQ|K, BPF_JMP|JGE|K, BPF_RET|K
-_NUMBER, _ARCH, _SECOND_ARGUMENT = 0, 4, 24  # offsets in struct seccomp_data (little-endian: the low half comes first)
+_ANY_BIT, _AND = 0x45, 0x54  # BPF_JMP|JSET|K, BPF_ALU|AND|K
+_NUMBER, _ARCH, _ARGUMENTS = 0, 4, (16, 24, 32, 40)  # offsets in struct seccomp_data (little-endian: the low half comes first)
+_SECOND_ARGUMENT = _ARGUMENTS[1]
 ALLOW, KILL = 0x7FFF0000, 0x80000000
-DENY = 0x00050000 | errno.EPERM
+DENY, NO_SUCH_CALL, PRETEND = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS, 0x00050000
 
 
 def instruction(code: int, k: int, if_true: int = 0, if_false: int = 0) -> bytes:
@@ -63,14 +113,7 @@ def instruction(code: int, k: int, if_true: int = 0, if_false: int = 0) -> bytes
 
 def allow_list(machine: str) -> bytes:
     """The filter for `machine` (x86_64, aarch64) as BPF. A call in another numbering (int 0x80) kills the process."""
-    program = [
-        instruction(_LOAD, _ARCH),
-        instruction(_EQUAL, AUDIT_ARCH[machine], 1, 0),
-        instruction(_RETURN, KILL),
-        instruction(_LOAD, _NUMBER),
-    ]
-    if machine == "x86_64":  # x32 shares the architecture and sets this bit in the number
-        program += [instruction(_AT_LEAST, X32_BIT, 0, 1), instruction(_RETURN, DENY)]
+    program = _number_of_call(machine)
     for number in ALLOWED[machine].values():
         program += [instruction(_EQUAL, number, 0, 1), instruction(_RETURN, ALLOW)]
     for name, number in COMMANDS[machine].items():
@@ -81,6 +124,83 @@ def allow_list(machine: str) -> bytes:
         program.append(instruction(_RETURN, DENY))
     program.append(instruction(_RETURN, DENY))
     return b"".join(program)
+
+
+def deny_list(machine: str, *, alone: bool) -> bytes:
+    """The filter for an agent's programs: everything but DENIED, new namespaces, the limits of other processes, and sockets other
+    than TCP and unix ones.
+
+    alone: in a tree of files of their own. Else there are no unix sockets either, and what is PRETENDED is. Socket pairs are not
+    sockets here: what they connect is in one's own hands already.
+    """
+    numbers = FILTERED[machine]
+    program = _number_of_call(machine)
+    for number in DENIED[machine].values():
+        program += [instruction(_EQUAL, number, 0, 1), instruction(_RETURN, DENY)]
+    for number in ABSENT:
+        program += [instruction(_EQUAL, number, 0, 1), instruction(_RETURN, NO_SUCH_CALL)]
+    for number in () if alone else PRETENDED[machine]:
+        program += [instruction(_EQUAL, number, 0, 1), instruction(_RETURN, PRETEND)]
+    for name, argument, mask in (
+        ("clone", 0, NEW_NAMESPACES),
+        ("sendto", 3, MSG_FASTOPEN),
+        ("sendmsg", 2, MSG_FASTOPEN),
+        ("sendmmsg", 3, MSG_FASTOPEN),
+    ):
+        program += [
+            instruction(_EQUAL, numbers[name], 0, 4),
+            instruction(_LOAD, _ARGUMENTS[argument]),
+            instruction(_ANY_BIT, mask, 0, 1),
+            instruction(_RETURN, DENY),
+            instruction(_RETURN, ALLOW),
+        ]
+    program += [  # a limit on processor time would end a process of the same user
+        instruction(_EQUAL, numbers["prlimit64"], 0, 4),
+        instruction(_LOAD, _ARGUMENTS[0]),
+        instruction(_EQUAL, 0, 1, 0),
+        instruction(_RETURN, DENY),
+        instruction(_RETURN, ALLOW),
+    ]
+    first, second = TERMINAL_TRICKS
+    program += [
+        instruction(_EQUAL, numbers["ioctl"], 0, 5),
+        instruction(_LOAD, _SECOND_ARGUMENT),
+        instruction(_EQUAL, first, 1, 0),
+        instruction(_EQUAL, second, 0, 1),
+        instruction(_RETURN, DENY),
+        instruction(_RETURN, ALLOW),
+    ]
+    # Of the internet families only TCP proper: UDP, raw, SCTP and MPTCP are not what Landlock calls connecting.
+    program += [
+        instruction(_EQUAL, numbers["socket"], 0, 12),
+        instruction(_LOAD, _ARGUMENTS[0]),
+        instruction(_EQUAL, AF_UNIX, 8 if alone else 9, 0),
+        instruction(_EQUAL, AF_INET, 1, 0),
+        instruction(_EQUAL, AF_INET6, 0, 7),
+        instruction(_LOAD, _SECOND_ARGUMENT),
+        instruction(_AND, 0xF),  # without SOCK_NONBLOCK and SOCK_CLOEXEC
+        instruction(_EQUAL, SOCK_STREAM, 0, 4),
+        instruction(_LOAD, _ARGUMENTS[2]),
+        instruction(_EQUAL, 0, 1, 0),
+        instruction(_EQUAL, IPPROTO_TCP, 0, 1),
+        instruction(_RETURN, ALLOW),
+        instruction(_RETURN, DENY),
+    ]
+    program.append(instruction(_RETURN, ALLOW))
+    return b"".join(program)
+
+
+def _number_of_call(machine: str) -> list[bytes]:
+    """The beginning of every filter: the number of the call, or an end with callers in another numbering."""
+    program = [
+        instruction(_LOAD, _ARCH),
+        instruction(_EQUAL, AUDIT_ARCH[machine], 1, 0),
+        instruction(_RETURN, KILL),
+        instruction(_LOAD, _NUMBER),
+    ]
+    if machine == "x86_64":  # x32 shares the architecture and sets this bit in the number
+        program += [instruction(_AT_LEAST, X32_BIT, 0, 1), instruction(_RETURN, DENY)]
+    return program
 
 
 def supported() -> bool:

@@ -79,6 +79,8 @@ class Zygote:
     def close(self) -> None:
         """End it; every worker it has forked dies with it."""
         self._sock.close()
+        if self._facts is None:  # still starting, with nothing to end
+            self._process.kill()
         try:
             self._process.wait(timeout=5)
         except Exception:

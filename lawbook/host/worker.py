@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lawbook import wire
-from lawbook.host import sandbox
+from lawbook.host import analyse, sandbox
 from lawbook.host.blame import blame
 from lawbook.host.load import SUBGOAL, Engine, load, predicate
 from lawbook.host.ring import Ring
@@ -52,6 +52,7 @@ class Server:
             "step": self._step,
             "holds": self._holds,
             "search": self._search,
+            "analyse": self._analyse,
         }
         while True:
             try:
@@ -69,7 +70,8 @@ class Server:
         except wire.BrokenWireError:
             raise
         except BaseException as error:  # SystemExit and KeyboardInterrupt too: whatever the program raises is its fault
-            return {"fault": blame(error, self._sources, loading=request["op"] == "load")}
+            who = "The code" if request["op"] == "analyse" else "The program"
+            return {"fault": blame(error, self._sources, loading=request["op"] == "load", who=who)}
 
     def _attempts(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
         return {"facts": sandbox.attempts(request["secret"], request["folder"])}
@@ -154,6 +156,11 @@ class Server:
         for action in way.actions or ():
             sendable(action, self._ring.frames.shape[1:])
         return {**way._asdict(), "keyed": self._engine.key is not None}
+
+    def _analyse(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
+        self._sources = {analyse.FILE: request["code"]}
+        analyse.run(request["code"], analyse.trajectories(request["rows"], blobs), self._memory, request["most"])
+        return {}
 
     def _goal(self, request: dict[str, Any]) -> Callable[[Any], Any] | None:
         if request["goal"] is None:

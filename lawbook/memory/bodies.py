@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from lawbook.answers import Counterexample, Fault, Judgement, NoPlan, Outcome, Plan, Probe, Region, Subgoal, Verdict
 from lawbook.hypothesis import Decision, Proposal
-from lawbook.memory.ledger import Ledger
-from lawbook.record import Action, Status
+from lawbook.memory.ledger import Kind, Ledger, read_observation
+from lawbook.record import Action, Observation, Status
 
 Body = dict[str, Any]
 
@@ -25,6 +25,12 @@ def action_of(packed: list[int] | None) -> Action | None:
     return None if packed is None else Action(*packed)
 
 
+def recorded(ledger: Ledger) -> Iterator[tuple[Action | None, Observation]]:
+    """What was sent and what was seen, in order; the first was no action. Raises UsageError for an observation that is none."""
+    for event in ledger.events([Kind.OBSERVE]):
+        yield action_of(event.body["action"]), read_observation(ledger, event.body)
+
+
 def actions_of(packed: list[list[int]]) -> tuple[Action, ...]:
     return tuple(Action(*one) for one in packed)
 
@@ -36,6 +42,7 @@ def pack_proposal(ledger: Ledger, proposal: Proposal) -> Body:
         "rulebook": None if proposal.rulebook is None else ledger.put_text(proposal.rulebook),
         "files": None if proposal.files is None else {name: ledger.put_text(text) for name, text in proposal.files.items()},
         "diagnosis": proposal.diagnosis,
+        **({"unusable": proposal.unusable} if proposal.unusable else {}),
     }
 
 
@@ -46,6 +53,7 @@ def proposal_of(ledger: Ledger, body: Mapping[str, Any]) -> Proposal:
         None if body["rulebook"] is None else ledger.text(body["rulebook"]),
         None if files is None else {name: ledger.text(text) for name, text in files.items()},
         body["diagnosis"],
+        body.get("unusable", ""),
     )
 
 
@@ -104,10 +112,11 @@ def pack_plan(ledger: Ledger, member: int, found: Plan | NoPlan, subgoal: Subgoa
 def pack_exploration(ledger: Ledger, answer: Subgoal | Probe) -> Body:
     if isinstance(answer, Probe):
         return {"probe": pack_action(answer.action), "question": answer.question}
-    return {"subgoal": ledger.put_text(answer.source), "question": answer.question}
+    unusable = {"unusable": answer.unusable} if answer.unusable else {}
+    return {"subgoal": ledger.put_text(answer.source), "question": answer.question, **unusable}
 
 
 def exploration_of(ledger: Ledger, body: Mapping[str, Any]) -> Subgoal | Probe:
     if "subgoal" in body:
-        return Subgoal(ledger.text(body["subgoal"]), body["question"])
+        return Subgoal(ledger.text(body["subgoal"]), body["question"], body.get("unusable", ""))
     return Probe(Action(*body["probe"]), body["question"])

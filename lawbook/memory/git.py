@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from time import monotonic, sleep
@@ -129,6 +130,44 @@ class GitMemory:
                 entries.append(Entry(tag.removeprefix("tag: "), commit, int(when), message.rstrip("\n")))
         return entries
 
+    def differs(self, versions: Iterable[Saved]) -> str | None:
+        """In what this is not the repository that `versions` make, as a sentence; None when it is that one.
+
+        Changes nothing, and lets git run nothing that a configuration or attributes found there might name.
+        """
+        every = list(versions)
+        if not every and not self.path.exists():
+            return None
+        with tempfile.TemporaryDirectory() as folder:
+            made = GitMemory.rebuild(Path(folder) / "memory", every)
+            ours, theirs = made._references(), self._references()
+            files, found = made._files(), self._files()
+        for name in sorted({*ours, *theirs}):
+            if ours.get(name) != theirs.get(name):
+                how = "is missing" if name not in theirs else "is not in the ledger" if name not in ours else "is another commit"
+                return f"{name.removeprefix('refs/tags/')} {how}"
+        if every and (broken := self._run("fsck", "--full", "--no-dangling", "--no-progress")).returncode:
+            return f"git finds it damaged ({_first_line(broken.stderr + broken.stdout)})"
+        changed = sorted({*files.items()} ^ {*found.items()})
+        return f"{changed[0][0]} is not as it was accepted last" if changed else None
+
+    def _references(self) -> dict[str, str]:
+        """What every branch and tag points at, and HEAD by name."""
+        if not (self.path / ".git").exists():
+            return {}
+        told = self._run("for-each-ref", "--format=%(refname) %(objectname)").stdout.decode("utf-8", "replace")
+        head = self._run("symbolic-ref", "HEAD").stdout.decode("utf-8", "replace").strip() if told else ""
+        return dict(line.rsplit(" ", 1) for line in told.splitlines()) | ({"HEAD": head} if head else {})
+
+    def _files(self) -> dict[str, bytes]:
+        """Everything that lies in the folder, without what git keeps; of a link only that it is one."""
+        found = {}
+        for path in self.path.rglob("*"):
+            name = path.relative_to(self.path)
+            if name.parts[0] != ".git" and (path.is_symlink() or not path.is_dir()):
+                found[str(name)] = path.read_bytes() if path.is_file() and not path.is_symlink() else b"\0link"
+        return found
+
     @classmethod
     def rebuild(cls, path: Path, versions: Iterable[Saved]) -> GitMemory:
         """The repository at `path`, made anew from what the ledger tells, in order; what was there is replaced at the very end."""
@@ -184,8 +223,8 @@ class GitMemory:
             self._break_locks()
             done = self._run(*arguments, feed=feed)
         if done.returncode != 0:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit code {done.returncode}"]
-            raise LawbookError(f"git {arguments[0]} failed in {self.path} ({said[0]}); the memory can be rebuilt from the ledger.")
+            said = _first_line(done.stderr) or f"exit code {done.returncode}"
+            raise LawbookError(f"git {arguments[0]} failed in {self.path} ({said}); the memory can be rebuilt from the ledger.")
         return done.stdout
 
     def _run(self, *arguments: str, feed: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -207,6 +246,10 @@ class GitMemory:
                     lock.unlink(missing_ok=True)
                 return
             sleep(0.05)
+
+
+def _first_line(said: bytes) -> str:
+    return next(iter(said.decode("utf-8", "replace").strip().splitlines()), "")
 
 
 def _data(content: bytes) -> bytes:

@@ -20,11 +20,13 @@ import numpy as np
 from lawbook.errors import LawbookError, UsageError
 from lawbook.memory import storage
 from lawbook.memory.storage import COLUMNS, canonical, chained
-from lawbook.record import RESET, Action, Frame, Observation, Record, Status
+from lawbook.record import Action, Frame, Observation, Status
 
 GENESIS = "0" * 64
 """What stands in place of a previous hash before the first event."""
 
+_STUMBLES = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError)
+"""What reading an event raises that does not say what it should."""
 _SHAPE = struct.Struct("<II")
 _PAGE = 512
 _CACHED_FRAMES = 64
@@ -233,8 +235,20 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Close it. Whoever read it and stumbled is told so where that is because it was altered: raises UsageError then."""
+        try:
+            if self._lock is None and error is not None:
+                self.explain(error)
+        finally:
+            self.close()
+
+    def explain(self, error: BaseException) -> None:
+        """Raise UsageError where `error` came of reading a ledger that has been altered; else return."""
+        if isinstance(error, _STUMBLES) and not isinstance(error, LawbookError):
+            broken = self.check()
+            if broken is not None:
+                raise UsageError(f"The ledger {self.path} has been altered: {broken}") from error
 
     def _end(self) -> tuple[int, str]:
         """(seq, hash) of the last event; (-1, GENESIS) when there is none."""
@@ -353,22 +367,6 @@ def read_observation(ledger: Ledger, body: Mapping[str, Any]) -> Observation:
         return Observation(frames, Status(body["status"]), body["level"], tuple(body["available"]))
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise UsageError(f"An observation in the ledger {ledger.path} cannot be read ({error!r}); it has been altered.") from error
-
-
-def load_record(ledger: Ledger, levels: int | None) -> Record:
-    """The record that the ledger's OBSERVE events tell. Raises UsageError when they do not fit together."""
-    record = Record(levels)
-    for event in ledger.events([Kind.OBSERVE]):
-        observation = read_observation(ledger, event.body)
-        try:
-            action = None if event.body["action"] is None else Action(*event.body["action"])
-            opens = action is None or action == RESET
-            if event.body["trajectory"] != len(record) - (not opens):
-                raise ValueError("it belongs to another trajectory")
-            record.extend(action, observation)
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise UsageError(f"Event {event.seq} of the ledger {ledger.path} does not fit the record ({error}).") from error
-    return record
 
 
 def _event(row: Sequence[Any]) -> Event:

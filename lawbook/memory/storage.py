@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import zlib
+from contextlib import suppress
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,7 @@ def take_lock(path: Path) -> int:
         holder = os.pread(descriptor, 20, 0).decode("ascii", "replace") or "unknown"
         os.close(descriptor)
         raise UsageError(f"{path} is being written by another live process ({holder}); wait for it to end, or only read.") from None
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    with suppress(OSError):  # a full disk: the number is for the sentence above, the lock holds without it
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
     return descriptor

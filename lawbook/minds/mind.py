@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -43,6 +43,7 @@ class Version:
     outcome: Outcome
     reason: str
     at: int
+    diagnosis: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,31 @@ class News:
     driver: int | None
     kind: str
     actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One inner call of a mind: the answer as text, and what it cost (receipt: tokens, dollars, prompt version, retries)."""
+
+    answer: str
+    receipt: Mapping[str, float | int | str] = field(default_factory=dict)
+
+
+class Desk(Protocol):
+    """What a mind may use while it thinks. Nothing here sends an action; all of it is a function of the ledger."""
+
+    def python(self, code: str) -> str:
+        """What `code` prints, run in the sandbox over the record (frames as arrays, numpy, the perception helpers); capped."""
+        ...
+
+    def simulate(self, actions: Sequence[Action], trajectory: int = -1, step: int | None = None) -> str:
+        """What this member's program says `actions` would show, from the present or from a place on record."""
+        ...
+
+    def exchange(self, step: str, request: str, ask: Callable[[], Exchange]) -> str:
+        """One inner call, whole: the ledger's answer where this very request was answered before a crash; else `ask` is called
+        and its answer, with what it cost, is durable before this returns. Raises MindError where a cap forbids the call."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -88,6 +114,9 @@ class Case:
     notes: Sequence[str] = ()
     rivals: Sequence[Hypothesis] = field(default=())
     """The other members' hypotheses, so that a mind can keep its own different."""
+    no_plan: str = ""
+    """Why this member's program shows no way to its goal, as its last search said."""
+    desk: Desk | None = field(default=None, compare=False, repr=False)
 
 
 class Mind(Protocol):

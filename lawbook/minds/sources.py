@@ -24,7 +24,13 @@ def mind_source(name: str) -> MindSource:
     return source
 
 
-def make_mind(text: str) -> Mind:
-    """The mind called `name` or `name:argument`. Raises UsageError."""
+def make_mind(text: str, *, images: bool = False) -> Mind:
+    """The mind called `name` or `name:argument`. images: one that is shown pictures too. Raises UsageError."""
     name, _, argument = text.partition(":")
-    return mind_source(name).make(argument)
+    source = mind_source(name)
+    if not images:
+        return source.make(argument)
+    if not getattr(source, "pictures", False):
+        raise UsageError(f"The mind {name} takes no pictures; leave out --images.")
+    mind: Mind = source.make(argument, images=True)  # type: ignore[call-arg]
+    return mind

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -67,8 +67,8 @@ class Chronicle:
             if opening is None:
                 raise UsageError("This ledger has no opening: the run was ended before it began.")
             self.state = State.opened(self.ledger)
-        except BaseException:
-            self.ledger.close()
+        except BaseException as error:
+            self.ledger.__exit__(type(error), error, None)
             raise
         self.opened = Opened(
             seq=opening.seq,
@@ -161,3 +161,10 @@ class Chronicle:
     def close(self) -> None:
         with self._lock:
             self.ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        with self._lock:
+            self.ledger.__exit__(kind, error, trace)

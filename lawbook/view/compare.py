@@ -94,15 +94,12 @@ def render(runs: Sequence[tuple[str, Path]]) -> str:
 
 
 def _read(name: str, path: Path, colour: str) -> _Run:
-    chronicle = Chronicle(path)
-    try:
+    with Chronicle(path) as chronicle:
         numbers = chronicle.numbers()
         frame = chronicle.ledger.seen(chronicle.steps[-1].frames[-1]) if chronicle.steps else None
         believed = next((m.hypothesis for m in chronicle.state.members if m.admissible), chronicle.state.members[0].hypothesis)
         book = believed.rulebook if believed else ""
         return _Run(name, numbers, chronicle.opened.spec["palette"], frame, book, colour, False)
-    finally:
-        chronicle.close()
 
 
 def _head(runs: Sequence[_Run], corner: str) -> str:

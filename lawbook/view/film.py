@@ -53,8 +53,7 @@ def film(ledger: Path, level: int | None) -> bytes:
 def _frames(path: Path, level: int | None) -> tuple[list[tuple[Frame, bool]], tuple[RGB, ...]]:
     """Every frame of a level with whether it is one of an animation, and the colours. level: from 0; None: the last that was
     completed, or the first. The frame that completes a level shows the next one already, and is left out."""
-    chronicle = Chronicle(path)
-    try:
+    with Chronicle(path) as chronicle:
         chronicle.read()
         done = [s.told.level_before for s in chronicle.steps if s.told and s.told.status is Status.COMPLETED]
         wanted = level if level is not None else max(done, default=0)
@@ -70,8 +69,6 @@ def _frames(path: Path, level: int | None) -> tuple[list[tuple[Frame, bool]], tu
         if not found:
             raise UsageError(f"Level {wanted + 1} was never played in this run; `lawbook show` lists those that were.")
         return found, palette(chronicle.opened.spec["palette"]).colours
-    finally:
-        chronicle.close()
 
 
 def _evenly[One](every: Sequence[One], most: int) -> list[One]:

@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lawbook.caps import dollars, tokens
 from lawbook.errors import UsageError
 from lawbook.memory.ledger import Event, Kind, Ledger
 from lawbook.record import RESET, Status
 from lawbook.score.rhae import Level, game_score
 from lawbook.state import Sort, State
+from lawbook.view.bill import Bill, Billing
 from lawbook.view.rules import entries
 from lawbook.view.story import story
-from lawbook.view.told import Called, Ended, Missed, Opened, Proposed, Stepped, Told
+from lawbook.view.told import Called, Ended, Missed, Opened, Proposed, Remarked, Stepped, Told
+
+__all__ = ["Brief", "LevelNumbers", "RunNumbers", "Skim", "brief", "dollars", "efficiency", "numbers", "tokens"]
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,9 @@ class RunNumbers:
     world never says. sorts: actions by kind (plan, probe, reset). compared, exact: predictions by any member that were compared
     with what was observed, and those that came true. proposals: by outcome of the gate; decisions: by decision. versions: accepted
     changes, all members. rules, description_bytes (rulebook plus program without comments), standing (admissible): per member.
-    calls: of the mind, by operation, failed ones included. costs: sums of everything numeric in the mind's receipts.
+    calls: of the mind, by operation, failed ones included. costs: sums of everything numeric in receipts; bill: what they mean.
     seconds: from the first event to the last, pauses aside.
+    commands, refused_commands: of agents at their doors; printed: characters they were answered. assisted: times a person spoke.
     """
 
     world: str
@@ -75,6 +80,11 @@ class RunNumbers:
     sandbox: str = ""
     head: str = ""
     events: int = 0
+    bill: Bill = field(default_factory=Bill)
+    commands: int = 0
+    refused_commands: int = 0
+    printed: int = 0
+    assisted: int = 0
 
     @property
     def refusals(self) -> int:
@@ -121,6 +131,11 @@ class RunNumbers:
             "description_bytes": list(self.description_bytes),
             "seconds": round(self.seconds, 3),
             "costs": self.costs,
+            "bill": self.bill.json(),
+            "commands": self.commands,
+            "refused_commands": self.refused_commands,
+            "printed": self.printed,
+            "assisted": self.assisted,
             "head": self.head,
         }
 
@@ -143,7 +158,9 @@ class Counting:
         self._calls: Counter[str] = Counter()
         self._costs: Counter[str] = Counter()
         self._versions = 0
+        self._commands = self._refused = self._printed = self._assisted = 0
         self._thinking = self._verifying = self._paused = 0.0
+        self._billing, self._level = Billing(), 0
 
     def add(self, told: Told) -> None:
         before, self._last = self._last, told
@@ -162,11 +179,19 @@ class Counting:
                 self._versions += told.version is not None
                 self._verifying += told.verdict.seconds
                 self._replayed += told.verdict.replayed
+            case Called() if told.op == "door":
+                self._commands += 1
+                self._refused += bool(told.receipt.get("refused"))
+                self._printed += int(told.receipt.get("characters", 0))
+            case Remarked():
+                self._assisted += told.by == "person"
             case Called():
-                self._calls[told.op] += 1
-                self._failed += not told.answered
-                self._thinking += told.seconds
                 _add_costs(self._costs, told.receipt)
+                self._billing.add(told, self._level)
+                if not told.inner:
+                    self._calls[told.op] += 1
+                    self._failed += told.failed
+                    self._thinking += told.seconds
             case Ended():
                 self._ended = told
 
@@ -176,6 +201,7 @@ class Counting:
         self._resets[level] += step.action == RESET
         self._deaths[level] += step.status in (Status.OVER, Status.TRUNCATED)
         self._sorts[step.sort.value] += 1
+        self._level = step.level
         self._furthest = max(self._furthest, step.level)
         compared = [exact for exact in step.exact.values() if exact is not None]
         self._compared += len(compared)
@@ -233,6 +259,11 @@ class Counting:
             sandbox=str(self.opened.sandbox.get("level", "")),
             head=ledger.head,
             events=len(ledger),
+            bill=self._billing.bill,
+            commands=self._commands,
+            refused_commands=self._refused,
+            printed=self._printed,
+            assisted=self._assisted,
         )
 
 
@@ -318,7 +349,7 @@ class Skim:
                 self._per_level[self._level] += body["action"] is not None
                 self._level, self._frame = body["level"], body["frames"][-1]
                 self._furthest = max(self._furthest, self._level)
-            case Kind.CALL:
+            case Kind.CALL if body["op"] != "door":
                 _add_costs(self._costs, body["receipt"])
             case Kind.CLOSE:
                 self._outcome = body["outcome"]
@@ -365,15 +396,3 @@ def _add_costs(costs: Counter[str], receipt: Mapping[str, Any]) -> None:
     for name, cost in receipt.items():
         if isinstance(cost, int | float) and not isinstance(cost, bool):
             costs[name] += cost  # type: ignore[assignment]
-
-
-def tokens(costs: Mapping[str, float]) -> float | None:
-    """Tokens in and out, as far as receipts tell; None when they tell nothing."""
-    total = next((costs[name] for name in ("total_tokens", "tokens") if name in costs), None)
-    parts = [costs[name] for name in ("input_tokens", "output_tokens") if name in costs]
-    return total if total is not None else sum(parts) if parts else None
-
-
-def dollars(costs: Mapping[str, float]) -> float | None:
-    """Money, as far as receipts tell; None when they tell nothing."""
-    return next((costs[name] for name in ("dollars", "usd", "cost") if name in costs), None)

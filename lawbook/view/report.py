@@ -21,12 +21,9 @@ def render(ledger: Ledger) -> str:
     """The page, as text. Raises UsageError when the ledger has no opening."""
     body = plain.body(ledger)
     script, style = bundle.script(), bundle.style()
-    chronicle = Chronicle(ledger.path)
-    try:
+    with Chronicle(ledger.path) as chronicle:
         run = packed(chronicle, ledger.path.parent.name, MOST - len(body.encode()) - len(script) - len(style) - len(STYLE))
         title = f"{one_line(chronicle.opened.run['world'])}: {run.state}"
-    finally:
-        chronicle.close()
     digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
     return (

@@ -80,9 +80,10 @@ class Teller:
                     answered=answered,
                     seconds=body["seconds"],
                     receipt=body["receipt"],
+                    inner="request" in body,
                 )
             case Kind.NOTE:
-                told = Remarked(**here, text=body["text"])
+                told = Remarked(**here, text=body["text"], by=str(body.get("by", "")))
             case Kind.CLOSE:
                 told = Ended(**here, outcome=body["outcome"], sentence=body["sentence"])
         self._remember(event)

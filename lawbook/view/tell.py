@@ -12,6 +12,7 @@ from lawbook.answers import Verdict
 from lawbook.errors import UsageError
 from lawbook.hypothesis import Hypothesis
 from lawbook.memory.ledger import Ledger
+from lawbook.view.bill import LevelBill
 from lawbook.view.numbers import Brief, RunNumbers
 from lawbook.view.rules import diff, texts
 from lawbook.view.scene import COLOURS
@@ -61,7 +62,9 @@ def show(numbers: RunNumbers, path: Path) -> Iterator[Text]:
             "agent turns",
             f"{count(n.mind_calls, 'mind call')}{_listed(n.calls)}" + (f", {n.failed_calls} failed" if n.failed_calls else ""),
         ),
-        *([("costs", ", ".join(f"{value:,.6g} {one_line(name)}" for name, value in n.costs.items()))] if n.costs else []),
+        *([("commands", _commands(n))] if n.commands else []),
+        *([("assisted", f"a person spoke {count(n.assisted, 'time')}")] if n.assisted else []),
+        *(n.bill.rows(n.actions) if n.bill else _costs(n)),
         ("description", _description(n)),
         (
             "time",
@@ -75,6 +78,11 @@ def show(numbers: RunNumbers, path: Path) -> Iterator[Text]:
     ]
     for name, value in rows:
         yield Text.assemble((f"{name:<13}", "dim"), value)
+
+
+def _commands(n: RunNumbers) -> str:
+    failed = f"{n.refused_commands:,} refused or not as predicted"
+    return f"{n.commands:,} of agents at their doors ({failed}), {n.printed:,} characters printed"
 
 
 def _listed(parts: dict[str, int]) -> str:
@@ -91,12 +99,22 @@ def _description(n: RunNumbers) -> str:
     return "; ".join(members) if len(members) < 2 else "; ".join(f"member {k}: {one}" for k, one in enumerate(members))
 
 
+def _costs(n: RunNumbers) -> list[tuple[str, str]]:
+    return [("costs", ", ".join(f"{value:,.6g} {one_line(name)}" for name, value in n.costs.items()))] if n.costs else []
+
+
 def _levels(n: RunNumbers) -> Iterator[Text]:
-    yield Text(f"{'level':<7}{'actions':>9}{n.baseline:>10}{'resets':>8}{'deaths':>8}", style="dim")
+    paid = f"{'calls':>8}{'tokens':>11}{'dollars':>9}" if n.bill else ""
+    yield Text(f"{'level':<7}{'actions':>9}{n.baseline:>10}{'resets':>8}{'deaths':>8}{paid}", style="dim")
     for one in n.per_level:
         baseline = "-" if one.baseline is None else f"{one.baseline:,}"
         done = ("completed", COLOURS["good"]) if one.completed else ("", "")
-        yield Text.assemble(f"{one.level + 1:<7}{one.actions:>9,}{baseline:>10}{one.resets:>8,}{one.deaths:>8,}  ", done)
+        paid = _paid(n.bill.per_level.get(one.level, LevelBill())) if n.bill else ""
+        yield Text.assemble(f"{one.level + 1:<7}{one.actions:>9,}{baseline:>10}{one.resets:>8,}{one.deaths:>8,}{paid}  ", done)
+
+
+def _paid(spent: LevelBill) -> str:
+    return f"{spent.calls:>8,}{spent.tokens:>11,}{'?' if spent.dollars is None else format(spent.dollars, ',.2f'):>9}"
 
 
 def runs(rows: Iterable[tuple[str, Brief | str]]) -> Iterator[Text]:

@@ -197,33 +197,43 @@ class Planned(Told):
 
 @dataclass(frozen=True, kw_only=True)
 class Called(Told):
-    """A call of a member's mind. op: propose, judge or explore."""
+    """A call of a member's mind (op: propose, judge, explore or what those are made of), or what an agent did at its door (door) or
+    cost (coder)."""
 
     member: int
     op: str
     answered: bool
     seconds: float
     receipt: Mapping[str, Any]
+    inner: bool = False
+    """Of the model behind a mind, and part of what the mind is being asked."""
 
     @property
     def line(self) -> str:
-        return "" if self.answered else f"the mind gave no answer ({self.op}, after {self.seconds:.1f} s)"
+        told = self.failed and not self.inner  # the mind's own failure follows
+        return f"the mind gave no answer ({self.op}, after {self.seconds:.1f} s)" if told else ""
 
     @property
     def mood(self) -> str:
-        return "plain" if self.answered else "bad"
+        return "bad" if self.failed else "plain"
+
+    @property
+    def failed(self) -> bool:
+        """A mind was asked and did not answer. What an agent did at its door, or cost, is no question to a mind."""
+        return not self.answered and self.op not in ("door", "coder")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remarked(Told):
-    """A note, or an exploration that could not be used."""
+    """A note, or an exploration that could not be used. by: who said it, empty for the mind itself."""
 
     text: str
     bad: bool = False
+    by: str = ""
 
     @property
     def line(self) -> str:
-        return one_line(self.text, 300)
+        return one_line(f"a person says: {self.text}" if self.by == "person" else self.text, 300)
 
     @property
     def mood(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -91,8 +92,11 @@ class Shelf:
                 self._opened.pop(other).chronicle.close()
         try:
             yield opened.chronicle
-        except BaseException:
-            self._forget(name, opened)
+        except BaseException as error:
+            try:
+                opened.chronicle.ledger.explain(error)
+            finally:
+                self._forget(name, opened)
             raise
         finally:
             with self._lock:
@@ -135,8 +139,18 @@ def _read_on(row: _Row, folder: RunFolder) -> None:
 
 
 def _told(row: _Row, playing: bool) -> Json:
+    """A row as the page takes it. One that was altered must not keep the others from being shown."""
     if row.broken:
         return {"broken": row.broken, "state": "broken"}
+    try:
+        told = _numbers(row, playing)
+        json.dumps(told, allow_nan=False)
+        return told
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        return {"broken": f"Its ledger cannot be read ({one_line(str(error), 200)}); it has been altered.", "state": "broken"}
+
+
+def _numbers(row: _Row, playing: bool) -> Json:
     brief = row.skim.brief
     solved = brief.solved
     return {
