@@ -57,14 +57,14 @@ def test_no_more_actions_are_given_away_than_the_cap_allows(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_time_and_money_stop_what_is_running_and_it_is_resumed_later(tmp_path: Path) -> None:
-    long = SMALL.replace("seeds = [0, 1]", "seeds = [0]").replace(', "demo:keys"', "").replace("budget = 6", "budget = 500")
-    capped = Campaign(Plan.read(written(tmp_path, long + "[caps]\nminutes = 0.025\n")), tmp_path / "out")
+    long = SMALL.replace("seeds = [0, 1]", "seeds = [0]").replace(', "demo:keys"', "").replace("budget = 6", "budget = 2000")
+    capped = Campaign(Plan.read(written(tmp_path, long + "[caps]\nminutes = 0.015\n")), tmp_path / "out")
     assert "minutes are over" in capped.run()
     (before,) = [cell.folder for cell in capped.cells()]
     freed = Campaign(Plan.read(written(tmp_path, long)), tmp_path / "out")
     assert freed.run() == ""
     (cell,) = freed.cells()
-    assert cell.ended and cell.brief is not None and cell.brief.actions == 500
+    assert cell.ended and cell.brief is not None and cell.brief.actions == 2000
     assert before is None or cell.folder == before  # the same run, unless it was stopped before it began
     broke = Campaign(Plan.read(written(tmp_path, long + "[caps]\nmoney = 0\n")), tmp_path / "other")
     assert "money is spent" in broke.run() and broke.done() == []
