@@ -99,6 +99,7 @@ def _asked(given: argparse.Namespace) -> dict[str, Any]:
     members = config.population
     workspaces = [workspace] if members == 1 else [workspace / str(member) for member in range(members)]
     _usable([workspace, *workspaces], given.out)
+    _fresh(workspaces)
     places = [str(place) for place in workspaces]
     return {"resume": None, "config": asdict(config), "out": str(given.out.absolute()), "workspaces": places}
 
@@ -114,6 +115,21 @@ def _usable(workspaces: list[Path], runs: Path) -> None:
         with Workspace(path) as workspace:
             if serving(workspace) is not None:
                 raise UsageError(f"{path} is being served already; end that with `lawbook drive --stop`, or name another folder.")
+
+
+def _fresh(workspaces: list[Path]) -> None:
+    """Raises UsageError for a new run where a rulebook or program lies already: its ledger would not show where that is from."""
+    from lawbook.doors.guide import STUBS
+    from lawbook.doors.workspace import Workspace
+
+    for path in filter(Path.is_dir, workspaces):
+        with Workspace(path) as workspace:
+            held = [name for name, stub in STUBS.items() if workspace.has(name) and workspace.read(name) != stub]
+        if held:
+            raise UsageError(
+                f"{path} holds a {held[0]} of another run or hand; name an empty folder, or go on with that run: "
+                f"lawbook drive --resume RUN --workspace {path}."
+            )
 
 
 def _in_front(asked: dict[str, Any]) -> int:

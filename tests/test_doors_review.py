@@ -335,3 +335,11 @@ def test_commands_of_both_members_come_in_any_order_at_the_end(tmp_path: Path, h
             thread.join()
         calls = [event.body["receipt"] for event in session.journal.ledger.events([Kind.CALL])]
     assert [call["command"] for call in calls] == ["finish"] and session.ended is Ending.FINISHED
+
+
+def test_a_new_run_takes_no_workspace_with_somebodys_rulebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "world_model.md").write_text("R1. Known from elsewhere.\n", encoding="utf-8")
+    assert cli.main(["drive", "demo:maze", "--workspace", str(tmp_path / "ws"), "--out", str(tmp_path / "runs")]) == 2
+    said = capsys.readouterr().err
+    assert "world_model.md" in said and "name an empty folder" in said and not (tmp_path / "runs").exists()

@@ -59,8 +59,8 @@ def unanswered(hypothesis: Hypothesis, text: str) -> str:
         return ""
     several = ", ".join(missing[:12]) + (f" and {len(missing) - 12} more" if len(missing) > 12 else "")
     return (
-        f"{FIDELITY} does not say how the program keeps to {several}; write a line for each rule, such as "
-        f"`{missing[0]}: step() does exactly that`, after comparing rule and code, then propose again."
+        f"{FIDELITY} does not say how the program keeps to {several}; write a line of at least {LEAST} characters for each "
+        f"rule, such as `{missing[0]}: step() does exactly that`, after comparing rule and code, then propose again."
     )
 
 

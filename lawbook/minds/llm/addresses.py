@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,6 +50,8 @@ def model_at(address: str) -> tuple[Provided, Manner]:
     try:
         return _model(provider, target), manner
     except (UserError, ImportError, ValueError) as error:
+        if asked := re.search(r"`?([A-Z][A-Z_]*_(?:API_)?KEY)`? environment variable", str(error)):
+            raise UsageError(f"{provider}:{target} needs a key: set {asked[1]}.") from error
         raise UsageError(f"{provider}:{target} cannot be had: {' '.join(str(error).split())[:300]}") from error
     except Exception as error:  # a provider's own client refuses a missing key in its own way
         if "api_key" in str(error) or "credentials" in str(error).lower():
