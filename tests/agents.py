@@ -12,6 +12,7 @@ import numpy as np
 
 from lawbook import gate
 from lawbook.doors.request import ask
+from lawbook.doors.server import Server, serve
 from lawbook.doors.wheel import AtTheWheel
 from lawbook.doors.workspace import SOCKET, Workspace
 from lawbook.host.host import Host
@@ -21,6 +22,7 @@ from lawbook.memory.git import GitMemory
 from lawbook.memory.ledger import Ledger
 from lawbook.minds.mind import Mind
 from lawbook.record import Action, Observation, Record, Status, freeze
+from lawbook.runfolder import RunFolder
 from lawbook.session import Session
 from lawbook.state import Member, State
 from lawbook.worlds.world import World, WorldSpec
@@ -193,3 +195,13 @@ def changed(hypothesis: Hypothesis, files: Mapping[str, str] | None = None, rule
 
 def words(actions: Sequence[Action]) -> list[str]:
     return [str(action) for action in actions]
+
+
+@contextmanager
+def corridor(folder: Path, host: Host, protocol: str = "memento3") -> Iterator[tuple[Session, Server, Agent]]:
+    """A run of that world in `folder`/run, served to a workspace in `folder`/ws, and an agent there."""
+    with (
+        session_of(folder / "run", host, protocol=protocol) as session,
+        serve(session, [folder / "ws"], folder=RunFolder(folder / "run")) as server,
+    ):
+        yield session, server, Agent(folder / "ws")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 from minds import replaced
-from test_session import DOWN, LAKE, NO_GOAL, NO_HOLES, RIGHT, TRUE, UP, bodies, run, told, without_plans
+from test_session import DOWN, LAKE, NO_GOAL, NO_HOLES, RIGHT, TRUE, UP, bodies, images, run, told, without_plans
 from thinking import RECEIPT, DownError, Thinking
 
 from lawbook.answers import Probe, Subgoal
@@ -33,22 +32,6 @@ def host() -> Iterator[Host]:
 
 def inner(events: list[Event]) -> list[dict[str, Any]]:
     return [body for body in bodies(events, Kind.CALL) if "request" in body]
-
-
-def images(monkeypatch: pytest.MonkeyPatch, folder: Path) -> dict[int, Path]:
-    """From now on, what a crash right after each commit would leave on disk, byte for byte, by number of events."""
-    found: dict[int, Path] = {}
-    commit = Ledger.commit
-
-    def commit_and_copy(ledger: Ledger) -> None:
-        commit(ledger)
-        image = folder / f"crash-{len(ledger)}"
-        if not image.exists():
-            shutil.copytree(ledger.path.parent, image)
-            found[len(ledger)] = image
-
-    monkeypatch.setattr(Ledger, "commit", commit_and_copy)
-    return found
 
 
 def test_inner_calls_stand_in_the_ledger_with_what_they_cost(tmp_path: Path, host: Host) -> None:

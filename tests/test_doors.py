@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agents import BLIND, SOURCE, STUCK, TRUE, Agent, Corridor, changed, session_of
+from agents import BLIND, SOURCE, STUCK, TRUE, Agent, Corridor, changed, corridor, session_of
 from walker import FIDELITY, WALKER
 
 from lawbook import gate
@@ -33,7 +33,7 @@ from lawbook.launch import new_run
 from lawbook.memory.ledger import Kind
 from lawbook.minds.mind import judge_by_trace
 from lawbook.record import Action, Observation
-from lawbook.runfolder import RunConfig, RunFolder
+from lawbook.runfolder import RunConfig
 from lawbook.session import Session
 from lawbook.state import Ending
 
@@ -47,11 +47,8 @@ def host() -> Iterator[Host]:
 @pytest.fixture
 def played(tmp_path: Path, host: Host, request: pytest.FixtureRequest) -> Iterator[tuple[Session, Server, Agent]]:
     """A corridor, served; the protocol by indirect parameter."""
-    with (
-        session_of(tmp_path / "run", host, protocol=getattr(request, "param", "memento3")) as session,
-        serve(session, [tmp_path / "ws"], folder=RunFolder(tmp_path / "run")) as server,
-    ):
-        yield session, server, Agent(tmp_path / "ws")
+    with corridor(tmp_path, host, getattr(request, "param", "memento3")) as found:
+        yield found
 
 
 def bodies(session: Session, kind: Kind) -> list[dict[str, object]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from agents import TRUE, Agent, Corridor, session_of
+from agents import TRUE, Agent, Corridor, corridor, session_of
 
 from lawbook import analysis
 from lawbook.answers import Prediction
@@ -20,7 +20,6 @@ from lawbook.doors.table import OK, REFUSED, WRONG
 from lawbook.host.host import Host
 from lawbook.memory.ledger import Kind
 from lawbook.record import Action, Observation, Record, Status, freeze
-from lawbook.runfolder import RunFolder
 from lawbook.session import Session
 from lawbook.state import Ending
 
@@ -34,11 +33,8 @@ def host() -> Iterator[Host]:
 @pytest.fixture
 def played(tmp_path: Path, host: Host, request: pytest.FixtureRequest) -> Iterator[tuple[Session, Server, Agent]]:
     """A corridor, served; the protocol by indirect parameter."""
-    with (
-        session_of(tmp_path / "run", host, protocol=getattr(request, "param", "memento3")) as session,
-        serve(session, [tmp_path / "ws"], folder=RunFolder(tmp_path / "run")) as server,
-    ):
-        yield session, server, Agent(tmp_path / "ws")
+    with corridor(tmp_path, host, getattr(request, "param", "memento3")) as found:
+        yield found
 
 
 def test_a_board_as_tiles_runs_and_objects_of_several_colours(played: tuple[Session, Server, Agent]) -> None:

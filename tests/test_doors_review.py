@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agents import TRUE, Agent, session_of
+from agents import TRUE, Agent, corridor, session_of
 from walker import FIDELITY, WALKER
 
 from lawbook import cli, driving
@@ -30,7 +30,7 @@ from lawbook.errors import UsageError
 from lawbook.host.host import Host
 from lawbook.launch import new_run
 from lawbook.memory.ledger import Kind, Ledger
-from lawbook.runfolder import RunConfig, RunFolder
+from lawbook.runfolder import RunConfig
 from lawbook.session import Session
 from lawbook.state import Ending, fold
 
@@ -45,11 +45,8 @@ def host() -> Iterator[Host]:
 
 @pytest.fixture
 def played(tmp_path: Path, host: Host) -> Iterator[tuple[Session, Server, Agent]]:
-    with (
-        session_of(tmp_path / "run", host) as session,
-        serve(session, [tmp_path / "ws"], folder=RunFolder(tmp_path / "run")) as server,
-    ):
-        yield session, server, Agent(tmp_path / "ws")
+    with corridor(tmp_path, host) as found:
+        yield found
 
 
 # -- caps ------------------------------------------------------------------------------------------------------------------------

@@ -50,6 +50,22 @@ def bodies(events: list[Event], kind: Kind) -> list[dict[str, Any]]:
     return [dict(event.body) for event in events if event.kind is kind]
 
 
+def images(monkeypatch: pytest.MonkeyPatch, folder: Path) -> dict[int, Path]:
+    """From now on, what a crash right after each commit would leave on disk, byte for byte, by number of events."""
+    found: dict[int, Path] = {}
+    commit = Ledger.commit
+
+    def commit_and_copy(ledger: Ledger) -> None:
+        commit(ledger)
+        image = folder / f"crash-{len(ledger)}"
+        if not image.exists():
+            shutil.copytree(ledger.path.parent, image)
+            found[len(ledger)] = image
+
+    monkeypatch.setattr(Ledger, "commit", commit_and_copy)
+    return found
+
+
 # -- the loop ---------------------------------------------------------------------------------------------------------------
 
 
@@ -362,25 +378,14 @@ def test_a_run_cut_at_any_commit_goes_on_as_if_nothing_had_happened(
     def mind() -> Scripted:
         return Scripted([replaced(TRUE, "# R3", "# unfaithful"), NO_HOLES, NO_GOAL], explores)
 
-    images: dict[int, Path] = {}
-    commit = Ledger.commit
-
-    def commit_and_copy(ledger: Ledger) -> None:
-        """What a crash right after this commit would leave on disk, byte for byte."""
-        commit(ledger)
-        image = tmp_path / f"crash-{len(ledger)}"
-        if not image.exists():
-            shutil.copytree(ledger.path.parent, image)
-            images[len(ledger)] = image
-
-    monkeypatch.setattr(Ledger, "commit", commit_and_copy)
+    found = images(monkeypatch, tmp_path)
     state, events, _ = run(tmp_path / "whole", host, mind(), budget=40)
     monkeypatch.undo()
     assert state.ending is Ending.WON and state.sent == 11
     want = told(events)
-    images.pop(len(events))  # there the run had ended
-    assert len(images) > 30
-    for length, image in images.items():
+    found.pop(len(events))  # there the run had ended
+    assert len(found) > 30
+    for length, image in found.items():
         with resumed_run(RunFolder.open(image), host=host, mind=mind()) as session:
             play(session)
             got = told(list(session.journal.ledger))
