@@ -10,14 +10,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from lawbook.answers import Subgoal
-from lawbook.host.host import Host
-from lawbook.launch import new_run
-from lawbook.memory.ledger import Event, Kind, Ledger
-from lawbook.record import Action
-from lawbook.run import explore, plan, reflect
-from lawbook.runfolder import RunConfig
-from lawbook.session import Session
+from lawbook.core.record import Action
+from lawbook.core.results import Subgoal
+from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.loops.memento3 import explore, plan, reflect
+from lawbook.runs.session import Session
+from lawbook.sandbox.host import Host
 from lawbook.worlds.process import WorldProcess
 
 ANYWHERE = Subgoal("def subgoal(state):\n    return True\n", "how long does it take?")

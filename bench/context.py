@@ -19,15 +19,15 @@ from pathlib import Path
 
 from bpe_openai import get_encoding
 
+from lawbook.core.hypothesis import ENGINE, RULEBOOK, Decision, Hypothesis, Proposal, trace
 from lawbook.errors import LawbookError
-from lawbook.hypothesis import ENGINE, RULEBOOK, Decision, Hypothesis, Proposal, trace
-from lawbook.launch import new_run
-from lawbook.minds.llm.mind import LanguageMind
+from lawbook.minds.base import Case
+from lawbook.minds.llm.language_mind import LanguageMind
 from lawbook.minds.llm.model import Reply, Request
-from lawbook.minds.mind import Case
-from lawbook.minds.sources import make_mind
-from lawbook.run import play
-from lawbook.runfolder import RunConfig
+from lawbook.minds.registry import make_mind
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.loops.memento3 import play
 
 LATE = 10
 """Calls within so many actions of the last are the ones that are measured."""

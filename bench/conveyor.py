@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from lawbook.record import Action, Observation, Status
+from lawbook.core.record import Action, Observation, Status
 from lawbook.worlds.world import WorldSpec
 
 ADDRESS = "py:conveyor:SOURCE/belt"

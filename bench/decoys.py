@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from gymnasium.envs.toy_text.frozen_lake import generate_random_map
 
-from lawbook.worlds.gym import SOURCE, register, shortest
-from lawbook.worlds.options import Options
+from lawbook.worlds.address_options import Options
+from lawbook.worlds.gym_grids import SOURCE, register, shortest
 
 __all__ = ["SOURCE", "desc"]
 

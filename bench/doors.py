@@ -15,13 +15,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from lawbook.doors.server import serve
-from lawbook.doors.tally import DOOR
-from lawbook.doors.wheel import AtTheWheel
-from lawbook.launch import new_run
-from lawbook.memory.ledger import Kind
-from lawbook.runfolder import RunConfig
-from lawbook.session import Session
+from lawbook.agents.api.external_mind import AtTheWheel
+from lawbook.agents.api.socket_server import serve
+from lawbook.agents.api.usage import DOOR
+from lawbook.ledger.ledger import Kind
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.session import Session
 
 LINES = (["status"], ["brief"], ["observe"], ["observe", "--since", "0.0"], ["record"], ["budget"], ["probe", "1", "-m", "?"])
 

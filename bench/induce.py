@@ -18,16 +18,16 @@ from pathlib import Path
 
 from unwalled import unwalled_run
 
-from lawbook.host.host import Host
-from lawbook.launch import new_run
-from lawbook.memory.ledger import Kind
-from lawbook.minds.mind import Case, Interface, Why
-from lawbook.minds.sources import make_mind
-from lawbook.record import RESET, Action, Record
-from lawbook.run import play
-from lawbook.runfolder import RunConfig
-from lawbook.session import Session
-from lawbook.state import Ending
+from lawbook.core.record import RESET, Action, Record
+from lawbook.ledger.ledger import Kind
+from lawbook.minds.base import Case, Interface, Why
+from lawbook.minds.registry import make_mind
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.session import Session
+from lawbook.runs.state import Ending
+from lawbook.sandbox.host import Host
 from lawbook.worlds.address import WorldAddress
 from lawbook.worlds.process import WorldProcess
 

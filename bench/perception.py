@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import frames
 
-from lawbook import perception
-from lawbook.record import Action
+from lawbook.core import perception
+from lawbook.core.record import Action
 from lawbook.worlds.address import WorldAddress, make
 from lawbook.worlds.demo import GAMES
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import reference
 
-from lawbook.answers import Fault, Limits, Start
-from lawbook.host.handle import Found
-from lawbook.host.host import Host, Program
-from lawbook.record import Action
+from lawbook.core.record import Action
+from lawbook.core.results import Fault, Limits, Start
+from lawbook.sandbox.host import Host, Program
+from lawbook.sandbox.worker_client import Found
 
 
 def engine() -> ModuleType:

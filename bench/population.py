@@ -18,12 +18,12 @@ from pathlib import Path
 
 from unwalled import unwalled_run
 
-from lawbook.host.host import Host
-from lawbook.launch import new_run
-from lawbook.population import POLICIES
-from lawbook.run import play
-from lawbook.runfolder import RunConfig
-from lawbook.state import Ending
+from lawbook.planning.population import POLICIES
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.state import Ending
+from lawbook.sandbox.host import Host
 
 WORLDS = {
     "twins": ("demo:twins?seed={}", 200),

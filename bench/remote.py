@@ -24,10 +24,10 @@ from typing import Any
 
 import requests
 
-from lawbook.launch import new_run
-from lawbook.record import Action, Status
-from lawbook.runfolder import RunConfig
-from lawbook.worlds import arc
+from lawbook.arc import settings
+from lawbook.core.record import Action, Status
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
 
 GAME = """
 from random import Random
@@ -85,7 +85,7 @@ def toolkit(url: str, card: str) -> Any:
     from arc_agi.remote_wrapper import RemoteEnvironmentWrapper
 
     quiet = logging.Logger("quiet", logging.CRITICAL)
-    return RemoteEnvironmentWrapper(url, EnvironmentInfo(game_id="maze-1"), os.environ[arc.KEY], quiet, card)
+    return RemoteEnvironmentWrapper(url, EnvironmentInfo(game_id="maze-1"), os.environ[settings.KEY], quiet, card)
 
 
 def resident(pid: int) -> float:
@@ -104,11 +104,11 @@ def main() -> None:
         return
     from arcengine import GameAction
 
-    from lawbook import cards
+    from lawbook.arc import scorecards, settings
 
     with tempfile.TemporaryDirectory() as place, serving_games(Path(place)) as url:
-        os.environ.update({arc.URL: url, arc.KEY: "bench"})
-        card, dice = cards.opened("online"), random.Random(0)
+        os.environ.update({settings.URL: url, settings.KEY: "bench"})
+        card, dice = scorecards.opened("online"), random.Random(0)
         theirs, bare, ours = toolkit(url, card), list[float](), list[float]()
         config = RunConfig(f"arc:maze?mode=online&card={card}", mind="random", protocol="vanilla", budget=10 * given.actions)
         with new_run(config, Path(place) / "runs") as (_, session):

@@ -32,16 +32,16 @@ from plan import engine, found
 from verify import bare as bare_loop
 from verify import loaded, proven, recorded, reference_program
 
-from lawbook.answers import Start
-from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE, Decision, Proposal
-from lawbook.launch import new_run
-from lawbook.memory.ledger import Event, Kind, Ledger
-from lawbook.minds.mind import Case, Interface, Why
-from lawbook.minds.sources import make_mind
-from lawbook.record import RESET, Action, Record
-from lawbook.runfolder import RunConfig
-from lawbook.session import Session
+from lawbook.core.hypothesis import ENGINE, Decision, Proposal
+from lawbook.core.record import RESET, Action, Record
+from lawbook.core.results import Start
+from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.minds.base import Case, Interface, Why
+from lawbook.minds.registry import make_mind
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.session import Session
+from lawbook.sandbox.host import Host
 from lawbook.worlds.address import WorldAddress
 from lawbook.worlds.process import WorldProcess
 

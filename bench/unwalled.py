@@ -20,19 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from lawbook import gate
-from lawbook.answers import Fault, Limits, NoPlan, Prediction, Start
-from lawbook.host.decode import Check, Found, Replay, found_way
-from lawbook.host.load import Engine, predicate
-from lawbook.host.search import Bounds, search
-from lawbook.hypothesis import ENGINE, bare
-from lawbook.journal import Journal
-from lawbook.memory.ledger import Ledger
-from lawbook.minds.sources import make_mind
-from lawbook.record import Action, Record, Status, freeze
-from lawbook.runfolder import RunConfig
-from lawbook.session import Session
-from lawbook.state import Member, State
+from lawbook.core.hypothesis import ENGINE, bare
+from lawbook.core.record import Action, Record, Status, freeze
+from lawbook.core.results import Fault, Limits, NoPlan, Prediction, Start
+from lawbook.ledger.ledger import Ledger
+from lawbook.minds.registry import make_mind
+from lawbook.protocols.protocol import find_protocol
+from lawbook.runs.event_log import Journal
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.session import Session
+from lawbook.runs.state import Member, State
+from lawbook.sandbox.program_loader import Engine, predicate
+from lawbook.sandbox.search import Bounds, search
+from lawbook.sandbox.worker_replies import Check, Found, Replay, found_way
 from lawbook.worlds.address import WorldAddress, make
 
 QUICK = Path("/dev/shm")
@@ -70,7 +70,7 @@ def _engine(files: tuple[tuple[str, str], ...]) -> Engine:
 
 
 class Worker:
-    """As lawbook.host.handle.Worker, without a process."""
+    """As lawbook.sandbox.worker_client.Worker, without a process."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._state, self._start = engine, None, Start(np.empty((0, 0), np.uint8), 0, ())
@@ -135,7 +135,7 @@ class Program:
 
 
 class Host:
-    """As lawbook.host.host.Host, without a sandbox."""
+    """As lawbook.sandbox.host.Host, without a sandbox."""
 
     def load(self, files: Mapping[str, str]) -> Program | Fault:
         return Program(files)
@@ -162,7 +162,7 @@ def unwalled_run(config: RunConfig) -> Iterator[Session]:
             Host(),  # type: ignore[arg-type]
             Forgetful(),  # type: ignore[arg-type]
             make_mind(config.mind),
-            gate.protocol(config.protocol),
+            find_protocol(config.protocol),
             budget=config.budget,
             seed=config.seed,
             limits=Limits(nodes=config.nodes),

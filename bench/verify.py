@@ -16,11 +16,11 @@ from types import ModuleType
 import numpy as np
 import reference
 
-from lawbook.answers import Fault, Start
-from lawbook.host.host import Host, Program
-from lawbook.hypothesis import ENGINE
-from lawbook.record import RESET, Action, Observation, Record, Status, freeze
-from lawbook.verify import compare, verify
+from lawbook.core.hypothesis import ENGINE
+from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
+from lawbook.core.results import Fault, Start
+from lawbook.sandbox.host import Host, Program
+from lawbook.verification.replay import compare, verify
 
 
 def reference_program() -> ModuleType:

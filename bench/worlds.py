@@ -23,18 +23,19 @@ from typing import Any
 
 from arcengine import ActionInput, GameAction
 
-from lawbook.answers import Prediction
-from lawbook.host.host import Host
-from lawbook.journal import Listener
-from lawbook.launch import new_run
-from lawbook.memory.ledger import Event, Kind
-from lawbook.record import RESET, Action, Frame, Observation, Status
-from lawbook.runfolder import RunConfig
-from lawbook.session import Session
-from lawbook.verify import compare
+from lawbook.arc.settings import GAMES
+from lawbook.arc.source import installed
+from lawbook.core.record import RESET, Action, Frame, Observation, Status
+from lawbook.core.results import Prediction
+from lawbook.ledger.ledger import Event, Kind
+from lawbook.runs.event_log import Listener
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.session import Session
+from lawbook.sandbox.host import Host
+from lawbook.verification.replay import compare
 from lawbook.worlds.address import WorldAddress, make
-from lawbook.worlds.arc import GAMES, installed
-from lawbook.worlds.arcgame import click, observed
+from lawbook.worlds.arcengine_world import click, observed
 
 COMPARES = ("frame", "status")
 PLAN = 50

@@ -10,21 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lawbook import gate
-from lawbook.doors.request import ask
-from lawbook.doors.server import Server, serve
-from lawbook.doors.wheel import AtTheWheel
-from lawbook.doors.workspace import SOCKET, Workspace
-from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE, RULEBOOK, Hypothesis
-from lawbook.journal import Journal
-from lawbook.memory.git import GitMemory
-from lawbook.memory.ledger import Ledger
-from lawbook.minds.mind import Mind
-from lawbook.record import Action, Observation, Record, Status, freeze
-from lawbook.runfolder import RunFolder
-from lawbook.session import Session
-from lawbook.state import Member, State
+from lawbook.agents.api.external_mind import AtTheWheel
+from lawbook.agents.api.framing import ask
+from lawbook.agents.api.socket_server import Server, serve
+from lawbook.agents.api.workspace import SOCKET, Workspace
+from lawbook.core.hypothesis import ENGINE, RULEBOOK, Hypothesis
+from lawbook.core.record import Action, Observation, Record, Status, freeze
+from lawbook.ledger.git_versions import GitMemory
+from lawbook.ledger.ledger import Ledger
+from lawbook.minds.base import Mind
+from lawbook.runs.event_log import Journal
+from lawbook.runs.folder import RunFolder
+from lawbook.runs.session import Session
+from lawbook.runs.state import Member, State
+from lawbook.sandbox.host import Host
 from lawbook.worlds.world import World, WorldSpec
 
 
@@ -176,7 +175,7 @@ def session_of(
     folder.mkdir(parents=True, exist_ok=True)
     ledger = Ledger.create(folder / "ledger.sqlite")
     state = State(Record(world.spec.levels), [Member(index) for index in range(members)])
-    rules = gate.protocol(protocol)
+    rules = find_protocol(protocol)
     session = Session(
         Journal(ledger, state), world, host, GitMemory(folder / "memory"), mind or AtTheWheel(), rules, budget=budget, seed=0
     )

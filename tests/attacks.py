@@ -11,15 +11,15 @@ import numpy as np
 from minds import Scripted
 from strays import processes
 
-from lawbook.answers import Start, Subgoal
-from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE, Decision, Proposal
-from lawbook.launch import new_run
-from lawbook.memory.ledger import Event, Kind
-from lawbook.record import Action
-from lawbook.runfolder import RunConfig
-from lawbook.session import Session
-from lawbook.state import fold
+from lawbook.core.hypothesis import ENGINE, Decision, Proposal
+from lawbook.core.record import Action
+from lawbook.core.results import Start, Subgoal
+from lawbook.ledger.ledger import Event, Kind
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.session import Session
+from lawbook.runs.state import fold
+from lawbook.sandbox.host import Host
 
 WALK = "py:fickle_worlds:SOURCE/walk"
 """A marker on a ring of eight cells: 1 moves it on, 2 moves it on and ends the level badly. Nobody wins."""

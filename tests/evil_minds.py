@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from minds import Scripted, replaced, worked_example
 
-from lawbook.answers import Probe
-from lawbook.hypothesis import ENGINE, Hypothesis, Proposal
-from lawbook.minds.mind import Case
-from lawbook.record import Action
+from lawbook.core.hypothesis import ENGINE, Hypothesis, Proposal
+from lawbook.core.record import Action
+from lawbook.core.results import Probe
+from lawbook.minds.base import Case
 
 TRUE = worked_example()
 NO_HOLES = replaced(TRUE, "return here(state) == 1  # R3", "return False  # R3", ("ends the game", "does nothing"))

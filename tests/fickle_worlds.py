@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from lawbook.record import Observation, Status
+from lawbook.core.record import Observation, Status
 from lawbook.worlds.world import WorldSpec
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from lawbook.memory.ledger import Event, Kind, Ledger
-from lawbook.runfolder import RunFolder
+from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.runs.folder import RunFolder
 
 
 @dataclass

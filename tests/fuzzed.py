@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from lawbook import cli
+from lawbook.cli import main
 
 MORE = int(os.environ.get("LAWBOOK_FUZZ", "0"))
 """How many examples of each to try, other ones every time; 0: a few, the same ones every time."""
@@ -66,11 +66,11 @@ def commanded(*words: str) -> tuple[int, str]:
     said, printed = io.StringIO(), io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(printed):
         try:
-            code = cli.main(words)
+            code = main.main(words)
         except SystemExit as left:
             code = left.code if isinstance(left.code, int) else 2
     told = said.getvalue()
-    assert code != cli.REPORT_IT, (words, told)
+    assert code != main.REPORT_IT, (words, told)
     assert "Traceback" not in told, told
     if told:
         assert told.startswith("lawbook: ") and told.count("\n") == 1 and len(told) < 5000, (words, told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lawbook.hypothesis import ENGINE
+from lawbook.core.hypothesis import ENGINE
 
 _TEMPLATE = """
 import os, sys

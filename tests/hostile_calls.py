@@ -154,7 +154,7 @@ HOSTILE = [
     in_import(EMPTY, "a package from outside", "import rich", "forbidden", "cannot import 'rich'"),
     in_import(EMPTY, "the game engine", "import arcengine.game", "forbidden", "only numpy, the standard library"),
     in_import(EMPTY, "a library of the system", "import sqlite3", "forbidden", "out of reach in here"),
-    in_import(EMPTY, "this project", "import lawbook.host.worker", "forbidden", "cannot import 'lawbook"),
+    in_import(EMPTY, "this project", "import lawbook.sandbox.worker_server", "forbidden", "cannot import 'lawbook"),
     in_import(
         EMPTY, "the modules that serve it", "raise ValueError([n for n in sys.modules if 'lawbook' in n])", "load", "ValueError: []"
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hostile import ANY, GATE, STRICT, Hostile, in_import, in_render, program
 
-from lawbook.hypothesis import ENGINE
+from lawbook.core.hypothesis import ENGINE
 
 
 def shown(name: str, code: str, kind: str, says: str, top: str = "") -> Hostile:

@@ -25,15 +25,15 @@ from hostile import BOOK, Hostile, everything, program
 from minds import Scripted
 from strays import processes
 
-from lawbook.answers import Fault, Limits, Plan
+from lawbook.core.hypothesis import Decision, Proposal
+from lawbook.core.record import Action
+from lawbook.core.results import Fault, Limits, Plan
 from lawbook.errors import RefusedError
-from lawbook.host.host import Host
-from lawbook.host.sandbox import libc
-from lawbook.hypothesis import Decision, Proposal
-from lawbook.launch import new_run
-from lawbook.record import Action
-from lawbook.runfolder import RunConfig
-from lawbook.session import Session
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.session import Session
+from lawbook.sandbox.confinement import libc
+from lawbook.sandbox.host import Host
 
 WORLD = "py:hostile_world:SOURCE/counter"
 SECRET = "a secret"
@@ -56,7 +56,7 @@ class Ring:
             "RUN": str(run),
             "GAME": str(importlib.util.find_spec("hostile_world").origin),  # type: ignore[union-attr]
             "ENGINE": str(importlib.util.find_spec("arcengine").origin),  # type: ignore[union-attr]
-            "LAWBOOK": str(importlib.util.find_spec("lawbook.host.sandbox").origin),  # type: ignore[union-attr]
+            "LAWBOOK": str(importlib.util.find_spec("lawbook.sandbox.confinement").origin),  # type: ignore[union-attr]
             "PID": str(os.getpid()),
             "PORT": str(doors[0].getsockname()[1]),
             "ABSTRACT": f"lawbook-{os.getpid()}",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lawbook.record import Observation, Status
+from lawbook.core.record import Observation, Status
 from lawbook.worlds.world import WorldSpec
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lawbook.hypothesis import ENGINE, Hypothesis
+from lawbook.core.hypothesis import ENGINE, Hypothesis
 
 WORLD = "demo:lights?seed=0"
 CLICKS = (3, 4, 5, 6)

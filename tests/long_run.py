@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from lawbook.answers import Counterexample, Outcome, Region, Verdict
-from lawbook.hypothesis import ENGINE, Decision, Proposal
-from lawbook.memory.bodies import pack_proposal, pack_verdict
-from lawbook.memory.ledger import Kind, Ledger, pack_observation
-from lawbook.record import Action, Frame, Observation, Status
-from lawbook.runfolder import RunConfig, RunFolder
+from lawbook.core.hypothesis import ENGINE, Decision, Proposal
+from lawbook.core.record import Action, Frame, Observation, Status
+from lawbook.core.results import Counterexample, Outcome, Region, Verdict
+from lawbook.ledger.codec import pack_proposal, pack_verdict
+from lawbook.ledger.ledger import Kind, Ledger, pack_observation
+from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.worlds.world import WorldSpec
 
 SIZE, PER_LEVEL, PLAN, MISS = 64, 250, 10, 7

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lawbook.hypothesis import ENGINE, RULEBOOK
+from lawbook.core.hypothesis import ENGINE, RULEBOOK
 
 WORLD = "demo:maze?seed=0"
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lawbook.minds.mind import Case, Interface, Why
-from lawbook.record import RESET, Action, Observation, Record, Status, freeze
+from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
+from lawbook.minds.base import Case, Interface, Why
 from lawbook.worlds.world import WorldSpec
 
 FLOOR = 5

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from lawbook.answers import Judgement, Probe, Subgoal
-from lawbook.hypothesis import ENGINE, Decision, Hypothesis, Proposal
-from lawbook.minds.mind import Case, Why, judge_by_trace
-from lawbook.record import Action
+from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
+from lawbook.core.record import Action
+from lawbook.core.results import Judgement, Probe, Subgoal
+from lawbook.minds.base import Case, Why, judge_by_trace
 
 DOCS = Path(__file__).parent.parent / "docs"
 

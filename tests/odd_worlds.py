@@ -9,8 +9,8 @@ import time
 
 import numpy as np
 
+from lawbook.core.record import Action, Observation, Status
 from lawbook.errors import UsageError
-from lawbook.record import Action, Observation, Status
 from lawbook.worlds.world import WorldSpec
 
 SHAPE = (4, 6)

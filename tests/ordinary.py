@@ -45,7 +45,7 @@ def command(folder: Path, script: Path) -> tuple[list[str], dict[str, str]]:
 def works(told: tuple[list[str], dict[str, str]]) -> bool:
     """Whether nobody can run that interpreter and finds this project there."""
     (python, _), environment = told
-    check = [python, "-c", "import lawbook.launch, hostile"]
+    check = [python, "-c", "import lawbook.runs.lifecycle, hostile"]
     return subprocess.run(check, env=environment, cwd="/", user=NOBODY, group=NOBODY, extra_groups=[], check=False).returncode == 0
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from lawbook.hypothesis import RULEBOOK, Hypothesis
-from lawbook.minds.llm.addresses import Manner
+from lawbook.core.hypothesis import RULEBOOK, Hypothesis
 from lawbook.minds.llm.model import Reply, Request
+from lawbook.minds.llm.model_address import Manner
 from lawbook.minds.llm.pydantic_model import PydanticModel
 
 Script = Mapping[str, Sequence[str] | Callable[[Request], str]]

@@ -13,8 +13,8 @@ from typing import Any
 import uvicorn
 
 from lawbook.view.web.app import application
+from lawbook.view.web.run_store import Shelf
 from lawbook.view.web.serve import bound
-from lawbook.view.web.shelf import Shelf
 
 
 @contextmanager

@@ -15,16 +15,16 @@ from typing import Any
 
 from minds import Scripted, as_proposal, replaced, worked_example
 
-from lawbook.answers import Probe, Subgoal
+from lawbook.core.hypothesis import Decision, Proposal
+from lawbook.core.record import Action
+from lawbook.core.results import Probe, Subgoal
 from lawbook.errors import LawbookError, MindError
-from lawbook.hypothesis import Decision, Proposal
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Event, Kind, Ledger
-from lawbook.minds.mind import Mind, Why
-from lawbook.minds.sources import make_mind
-from lawbook.record import Action
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder
+from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.minds.base import Mind, Why
+from lawbook.minds.registry import make_mind
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
 
 TRUE = worked_example()
 NO_HOLES = replaced(TRUE, "return here(state) == 1  # R3", "return False  # R3", ("ends the game", "does nothing"))

@@ -14,17 +14,17 @@ import pytest
 from arc_games import BASELINES, SOURCE, lay_out
 from minds import Scripted
 
-from lawbook.answers import Probe
+from lawbook.core.record import RESET, Action, Observation, Status
+from lawbook.core.results import Probe
 from lawbook.errors import RefusedError, UsageError, WorldError
-from lawbook.host.host import Host
-from lawbook.launch import new_run, resumed_run
-from lawbook.minds.mind import Case
-from lawbook.record import RESET, Action, Observation, Status
-from lawbook.run import play
-from lawbook.runfolder import RunConfig
-from lawbook.state import Ending
+from lawbook.minds.base import Case
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.state import Ending
+from lawbook.sandbox.host import Host
 from lawbook.worlds.address import WorldAddress, make, world_source
-from lawbook.worlds.outcome import outcome
+from lawbook.worlds.arcengine_outcome import outcome
 from lawbook.worlds.process import WorldProcess
 from lawbook.worlds.world import World
 

@@ -17,17 +17,17 @@ from attacks import AT_5, BOOK, END, NO_PROPOSALS, ON, RING, STUCK, TRUE, WALK, 
 from minds import Scripted
 from test_sandbox import processes
 
-from lawbook.answers import Counterexample, Judgement, Limits, Outcome, Plan, Probe, Subgoal
+from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
+from lawbook.core.record import Action
+from lawbook.core.results import Counterexample, Judgement, Limits, Outcome, Plan, Probe, Subgoal
 from lawbook.errors import HostError, LawbookError, MindError, RefusedError, UsageError, WorldError
-from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE, Decision, Hypothesis, Proposal
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Event, Kind
-from lawbook.record import Action
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder
-from lawbook.session import Session
-from lawbook.state import Ending
+from lawbook.ledger.ledger import Event, Kind
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.session import Session
+from lawbook.runs.state import Ending
+from lawbook.sandbox.host import Host
 
 MEMORY = 400 + os.getpid() % 83  # tells our processes from everybody else's
 

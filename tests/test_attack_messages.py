@@ -15,18 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from minds import Scripted
 
-from lawbook import wire
-from lawbook.answers import Probe
+from lawbook.core import ipc
+from lawbook.core.hypothesis import ENGINE, Hypothesis
+from lawbook.core.record import Action, Status
+from lawbook.core.results import Probe
 from lawbook.errors import LawbookError, WorldError
-from lawbook.host.decode import BrokenAnswerError, found_way, told_fault
-from lawbook.host.handle import Found
-from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE, Hypothesis
-from lawbook.launch import resumed_run
-from lawbook.memory.ledger import Kind, Ledger
-from lawbook.record import Action, Status
-from lawbook.run import play
-from lawbook.state import Ending
+from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.runs.lifecycle import resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.state import Ending
+from lawbook.sandbox.host import Host
+from lawbook.sandbox.worker_client import Found
+from lawbook.sandbox.worker_replies import BrokenAnswerError, found_way, told_fault
 from lawbook.worlds.process import WorldProcess
 
 MEMORY = 700 + os.getpid() % 83  # tells our processes from everybody else's
@@ -73,8 +73,8 @@ def test_whatever_comes_over_the_wire_is_a_message_or_broken(noise: bytes) -> No
     with ours, theirs:
         theirs.sendall(noise)
         theirs.shutdown(socket.SHUT_WR)
-        with suppress(wire.BrokenWireError):
-            header, blobs = wire.receive(ours, seconds=1.0)
+        with suppress(ipc.BrokenWireError):
+            header, blobs = ipc.receive(ours, seconds=1.0)
             assert type(header) is dict and blobs == []
 
 

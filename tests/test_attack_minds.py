@@ -19,17 +19,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from minds import Scripted
 
-from lawbook.answers import Judgement, Limits, Outcome, Plan, Probe, Subgoal
+from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal, bare, code_bytes, trace
+from lawbook.core.record import Action
+from lawbook.core.results import Judgement, Limits, Outcome, Plan, Probe, Subgoal
 from lawbook.errors import MindError, RefusedError
-from lawbook.host.host import Host, Program
-from lawbook.hypothesis import ENGINE, Decision, Hypothesis, Proposal, bare, code_bytes, trace
-from lawbook.launch import resumed_run
-from lawbook.memory.ledger import Kind
-from lawbook.minds.mind import Case
-from lawbook.record import Action
-from lawbook.run import play
-from lawbook.session import Session
-from lawbook.state import Ending
+from lawbook.ledger.ledger import Kind
+from lawbook.minds.base import Case
+from lawbook.runs.lifecycle import resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.session import Session
+from lawbook.runs.state import Ending
+from lawbook.sandbox.host import Host, Program
 
 MEMORY = 500 + os.getpid() % 83  # tells our processes from everybody else's
 

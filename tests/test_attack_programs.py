@@ -13,14 +13,14 @@ import pytest
 from attacks import BOOK, ON, START, TRUE, opened, ring, sandbox, sound
 from hostile import program
 
-from lawbook.answers import Fault, Limits, NoPlan, Outcome, Plan, Start, Verdict
-from lawbook.host import seccomp
-from lawbook.host.handle import Found, Worker
-from lawbook.host.host import Host, Program
-from lawbook.hypothesis import ENGINE, Decision, Hypothesis, Proposal
-from lawbook.record import RESET, Observation, Record, Status, freeze
-from lawbook.session import Session
-from lawbook.verify import verify
+from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
+from lawbook.core.record import RESET, Observation, Record, Status, freeze
+from lawbook.core.results import Fault, Limits, NoPlan, Outcome, Plan, Start, Verdict
+from lawbook.runs.session import Session
+from lawbook.sandbox import seccomp
+from lawbook.sandbox.host import Host, Program
+from lawbook.sandbox.worker_client import Found, Worker
+from lawbook.verification.replay import verify
 
 MEMORY = 600 + os.getpid() % 83  # tells our processes from everybody else's
 

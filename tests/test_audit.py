@@ -16,20 +16,20 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from minds import Scripted, as_proposal, replaced, worked_example
 
-from lawbook.answers import Probe, Subgoal
-from lawbook.audit import Audit, audit
-from lawbook.cli import main
-from lawbook.host.host import Host
-from lawbook.hypothesis import Decision, Proposal
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Kind, Ledger
-from lawbook.minds.mind import Why
-from lawbook.record import RESET, Action
-from lawbook.recordings import export_run, import_recording
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder
-from lawbook.state import Ending
-from lawbook.view import report
+from lawbook.arc.recording_io import export_run, import_recording
+from lawbook.audit.report import Audit, audit
+from lawbook.cli.main import main
+from lawbook.core.hypothesis import Decision, Proposal
+from lawbook.core.record import RESET, Action
+from lawbook.core.results import Probe, Subgoal
+from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.minds.base import Why
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.state import Ending
+from lawbook.sandbox.host import Host
+from lawbook.view import html_report
 
 LAKE = "gym:FrozenLake-v1?size=4"
 TRUE = worked_example()
@@ -77,7 +77,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RunFold
                     play(session)
                     session.journal.append(Kind.CALL, {**cost, "op": "coder", "receipt": {"dollars": 0.1}})
             with Ledger.open(made[name].ledger, readonly=True) as ledger:
-                made[name].report.write_text(report.render(ledger))
+                made[name].report.write_text(html_report.render(ledger))
 
         run("eventful", Scripted([UNFAITHFUL, NO_HOLES, NO_GOAL], [*[NOWHERE] * 4, *probes]), budget=40)
         run("rivals", Rivals([TRUE, BACKWARDS]), population=2, seed=3)

@@ -12,21 +12,21 @@ from forging import Forgery
 from minds import Scripted
 from test_score import MARK, WALK
 
-from lawbook.audit import audit
-from lawbook.host.host import Host
-from lawbook.launch import new_run
-from lawbook.runfolder import RunConfig
-from lawbook.worlds import arc
+from lawbook.arc import settings
+from lawbook.audit.report import audit
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.sandbox.host import Host
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     lay_out(root := tmp_path_factory.mktemp("games"))
     with serving(root) as server, pytest.MonkeyPatch.context() as patch:
-        for name in (arc.COOKIES, arc.GAMES, arc.MODE, arc.TICKET):
+        for name in (settings.COOKIES, settings.GAMES, settings.MODE, settings.TICKET):
             patch.delenv(name, raising=False)
-        patch.setenv(arc.URL, server.url)
-        patch.setenv(arc.KEY, "our-key")
+        patch.setenv(settings.URL, server.url)
+        patch.setenv(settings.KEY, "our-key")
         yield server
 
 

@@ -12,15 +12,15 @@ from minds import Scripted, replaced
 from test_audit import LAKE, TRUE, UNFAITHFUL, Rivals, broken
 from test_population_policy import CORNER
 
-from lawbook.audit import Audit, audit
-from lawbook.host.host import Host
-from lawbook.hypothesis import Decision, Proposal
-from lawbook.launch import new_run
-from lawbook.memory.ledger import Kind
-from lawbook.minds.mind import Case
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder
-from lawbook.state import Ending
+from lawbook.audit.report import Audit, audit
+from lawbook.core.hypothesis import Decision, Proposal
+from lawbook.ledger.ledger import Kind
+from lawbook.minds.base import Case
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.state import Ending
+from lawbook.sandbox.host import Host
 
 STUCK = replaced(CORNER, "1: (0, -1), 2: (1, 0)", "1: (0, -1), 2: (0, 0)")
 BELOW = replaced(TRUE, "return here(state) == 2  # R4", "return (state.row, state.column) == (0, 2)  # R4", ("code 2", "code 9"))

@@ -11,15 +11,15 @@ import pytest
 from test_session import LAKE, NO_HOLES, TRUE
 from thinking import DownError, Thinking
 
-from lawbook import cli
-from lawbook.host.host import Host
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Ledger
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder
-from lawbook.view.bill import Bill, Billing, LevelBill
-from lawbook.view.numbers import numbers
-from lawbook.view.told import Called
+from lawbook.cli import main
+from lawbook.ledger.ledger import Ledger
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.sandbox.host import Host
+from lawbook.view.costs import Bill, Billing, LevelBill
+from lawbook.view.display_events import Called
+from lawbook.view.metrics import numbers
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_every_call_of_the_model_is_counted_once(run: RunFolder) -> None:
 
 
 def test_show_tells_it(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["show", str(run.path)]) == 0
+    assert main.main(["show", str(run.path)]) == 0
     text = capsys.readouterr().out
     with Ledger.open(run.ledger, readonly=True) as ledger:
         n = numbers(ledger)
@@ -64,7 +64,7 @@ def test_show_tells_it(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> No
     header, level = (line.split() for line in text.splitlines() if line.startswith(("level", "1 ")))
     assert header[-3:] == ["calls", "tokens", "dollars"]
     assert level[-4:] == [str(n.bill.requests), f"{n.bill.tokens:,}", f"{n.bill.dollars:.2f}", "completed"]
-    assert cli.main(["show", str(run.path), "--json"]) == 0
+    assert main.main(["show", str(run.path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["bill"]
     assert told["input"] == n.bill.input and told["per_level"][0]["tokens"] == n.bill.tokens
 
@@ -95,6 +95,6 @@ def test_levels_and_prices_that_nobody_knows() -> None:
 
 
 def test_a_mind_that_costs_nothing_has_no_bill(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["play", "demo:maze", "--quiet", "--out", str(tmp_path)]) in (0, 1)
-    assert cli.main(["show", "last", "--out", str(tmp_path)]) == 0
+    assert main.main(["play", "demo:maze", "--quiet", "--out", str(tmp_path)]) in (0, 1)
+    assert main.main(["show", "last", "--out", str(tmp_path)]) == 0
     assert "tokens" not in capsys.readouterr().out

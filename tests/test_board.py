@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from screen import plain, text_of
 
-from lawbook.view.board import Board, Fit, fit, shrunk
-from lawbook.view.image import png, rectangles
+from lawbook.view.motion_path import way
 from lawbook.view.palette import palette
-from lawbook.view.way import way
+from lawbook.view.svg_png import png, rectangles
+from lawbook.view.terminal_board import Board, Fit, fit, shrunk
 
 frames = arrays(np.uint8, st.tuples(st.integers(1, 20), st.integers(1, 20)), elements=st.integers(0, 15))
 

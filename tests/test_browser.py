@@ -21,15 +21,15 @@ from evil_minds import DOWN, NO_HOLES, STILL_NO_HOLES, TRUE, evil
 from minds import Scripted
 from served import served
 
-from lawbook.host.host import Host
-from lawbook.hypothesis import Decision, Proposal
-from lawbook.launch import new_run
-from lawbook.memory.ledger import Kind, Ledger
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder
-from lawbook.view import report
-from lawbook.view.chronicle import Chronicle
+from lawbook.core.hypothesis import Decision, Proposal
+from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.sandbox.host import Host
+from lawbook.view import html_report
 from lawbook.view.palette import palette
+from lawbook.view.run_index import Chronicle
 
 pytestmark = pytest.mark.slow
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: make setup installs it.")
@@ -407,7 +407,7 @@ def test_a_harmful_rulebook_is_text(page: Any, base: str, runs: dict[str, RunFol
     address = f"{base}#run=evil&view=rulebook"
     if alone:
         with Ledger.open(runs["evil"].ledger, readonly=True) as ledger:
-            (tmp_path / "report.html").write_text(report.render(ledger), encoding="utf-8")
+            (tmp_path / "report.html").write_text(html_report.render(ledger), encoding="utf-8")
         address = f"file://{tmp_path}/report.html#view=rulebook"
     page.goto(address)
     until(lambda: page.locator(".proposals a").count() >= 2, "the proposals")
@@ -425,7 +425,7 @@ def test_a_harmful_rulebook_is_text(page: Any, base: str, runs: dict[str, RunFol
 
 def test_a_report_is_the_viewer_in_one_file(page: Any, runs: dict[str, RunFolder], tmp_path: Path) -> None:
     with Ledger.open(runs["maze"].ledger, readonly=True) as ledger:
-        (tmp_path / "report.html").write_text(report.render(ledger), encoding="utf-8")
+        (tmp_path / "report.html").write_text(html_report.render(ledger), encoding="utf-8")
     page.goto(f"file://{tmp_path}/report.html#step=4")
     at(page, 4)
     chronicle = Chronicle(runs["maze"].ledger)

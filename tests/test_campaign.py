@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from lawbook.campaign import Campaign, Plan
-from lawbook.cli import main
+from lawbook.cli.main import main
 from lawbook.errors import UsageError
-from lawbook.score.repeats import Done, Spread, groups, summary
+from lawbook.experiments.campaign import Campaign, Plan
+from lawbook.scoring.seed_statistics import Done, Spread, groups, summary
 
 SMALL = """
 worlds = ["demo:maze", "demo:keys"]

@@ -17,19 +17,19 @@ from model_server import Does, provider, says
 from test_session import LAKE, NO_GOAL, TRUE, bodies
 from thinking import RECEIPT, Thinking
 
-from lawbook import cli
-from lawbook.answers import Probe
-from lawbook.caps import UNTOLD, Caps, Spent, allow, check, lasted, watched
+from lawbook.cli import main
+from lawbook.core.hypothesis import Proposal
+from lawbook.core.record import Action
+from lawbook.core.results import Probe
+from lawbook.core.spending import UNTOLD, Caps, Spent, allow, check, lasted, watched
 from lawbook.errors import MindError, UsageError
-from lawbook.host.host import Host
-from lawbook.hypothesis import Proposal
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Event, Kind, Ledger
-from lawbook.minds.mind import Case, Mind
-from lawbook.record import Action
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder, runs_in
-from lawbook.state import Ending, State, fold
+from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.minds.base import Case, Mind
+from lawbook.runs.folder import RunConfig, RunFolder, runs_in
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.state import Ending, State, fold
+from lawbook.sandbox.host import Host
 
 
 @pytest.fixture(scope="module")
@@ -193,8 +193,8 @@ def test_the_minutes_of_a_call_that_is_going_on_are_those_of_no_clock_that_is_se
 
 def test_what_a_door_was_asked_costs_nothing() -> None:
     """A fold over events of other sorts of calls, as they lie in ledgers."""
-    from lawbook.record import Record
-    from lawbook.state import Member
+    from lawbook.core.record import Record
+    from lawbook.runs.state import Member
 
     state = State(Record(1), [Member(0)])
     for seq, body in enumerate(
@@ -240,20 +240,20 @@ def test_play_pauses_at_a_cap_and_says_how_to_go_on(
     pytest.importorskip("pydantic_ai")
     from pydantic_ai import models
 
-    from lawbook.minds.llm import failures
+    from lawbook.minds.llm import retries
 
     monkeypatch.setattr(models, "ALLOW_MODEL_REQUESTS", True)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(failures, "TRIES", 1)
+    monkeypatch.setattr(retries, "TRIES", 1)
     with provider(says("I would like to talk about something else."), *[says("Hm.")] * 8, Does(cut=0)) as served:
         mind = f"llm:openai-compatible:{served.url}/v1#small"
         play_it = ["play", "demo:maze", "--mind", mind, "--out", str(tmp_path), "--plain", "--budget", "20"]
-        assert cli.main([*play_it, "--max-calls", "2"]) == 1
+        assert main.main([*play_it, "--max-calls", "2"]) == 1
         err = capsys.readouterr().err
         assert "The cap of 2 calls is reached (2 calls used)" in err
         folder = next(runs_in(tmp_path))
         assert f"lawbook play --resume {folder.path}" in err and len(served.asked) == 2
-        assert cli.main(["play", "--resume", str(folder.path), "--max-calls", "1000", "--plain"]) == 1
+        assert main.main(["play", "--resume", str(folder.path), "--max-calls", "1000", "--plain"]) == 1
         err = capsys.readouterr().err
         assert "gave no answer" in err and f"lawbook play --resume {folder.path}" in err
         asked = len(served.asked)
@@ -262,11 +262,11 @@ def test_play_pauses_at_a_cap_and_says_how_to_go_on(
     calls = [body for body in bodies(events, Kind.CALL) if "request" in body]
     assert [body["answer"] is None for body in calls] == [*[False] * 9, True]
     assert calls[-1]["receipt"]["failures"] == 1 and state.spent.calls == 10 and state.ending is None
-    assert cli.main(["play", "--resume", str(folder.path), "--seed", "1", "--max-calls", "3"]) == 2
+    assert main.main(["play", "--resume", str(folder.path), "--seed", "1", "--max-calls", "3"]) == 2
     assert "leave out --seed" in capsys.readouterr().err
-    assert cli.main(["show", str(folder.path)]) == 0
+    assert main.main(["show", str(folder.path)]) == 0
     assert "failed" in capsys.readouterr().out
-    assert cli.main(["audit", str(folder.path)]) == 0, capsys.readouterr().out
+    assert main.main(["audit", str(folder.path)]) == 0, capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from lawbook.cli import main
-from lawbook.memory.ledger import Kind, Ledger
-from lawbook.runfolder import RunFolder, runs_in
+from lawbook.cli.main import main
+from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.runs.folder import RunFolder, runs_in
 
 LAKE = "gym:FrozenLake-v1?size=4"
 WALK, FICKLE, SLOW, DIES, MUTE = (f"py:fickle_worlds:SOURCE/{name}" for name in ("walk", "fickle", "slow", "dies", "mute"))
@@ -162,7 +162,7 @@ def test_a_host_that_does_not_start_ends_in_3(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("lawbook.host.spawn._BOOT", "raise SystemExit(5)")
+    monkeypatch.setattr("lawbook.sandbox.zygote_client._BOOT", "raise SystemExit(5)")
     assert main(["play", LAKE]) == 3
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -190,7 +190,7 @@ def test_a_bug_is_one_sentence_that_asks_to_report_it(monkeypatch: pytest.Monkey
         raise ZeroDivisionError("by nothing")
 
     monkeypatch.delenv("LAWBOOK_DEBUG", raising=False)
-    monkeypatch.setattr("lawbook.cli._runs", broken)
+    monkeypatch.setattr("lawbook.cli.main._runs", broken)
     assert main(["runs"]) == 70
     told = capsys.readouterr().err
     assert told.count("\n") == 1 and "ZeroDivisionError" in told and "report" in told and "LAWBOOK_DEBUG=1" in told
@@ -326,7 +326,7 @@ def test_a_kind_that_is_listed_without_its_package_is_marked(tmp_path: Path) -> 
     ghost.mkdir()
     (ghost / "METADATA").write_text("Metadata-Version: 2.1\nName: ghost\nVersion: 1.0\n")
     (ghost / "entry_points.txt").write_text("[lawbook.worlds]\nghost = ghostly:SOURCE\n")
-    source = "from lawbook.worlds.gymworld import GymSource\nSOURCE = GymSource('ghost', 'Ghosts.', {}, 'nobody_has_this')\n"
+    source = "from lawbook.worlds.gym_adapter import GymSource\nSOURCE = GymSource('ghost', 'Ghosts.', {}, 'nobody_has_this')\n"
     (tmp_path / "ghostly.py").write_text(source)
     listed = lawbook("worlds", cwd=tmp_path, PYTHONPATH=str(tmp_path)).stdout.splitlines()
     marked = [line for line in listed if "which is not installed" in line]
@@ -377,7 +377,7 @@ def test_history_shows_every_proposal(won: Path) -> None:
 
 
 def test_rulebook_and_program_come_out_as_they_were_written(won: Path) -> None:
-    from lawbook.state import fold
+    from lawbook.runs.state import fold
 
     with Ledger.open(the_run(won).ledger, readonly=True) as ledger:
         hypothesis = fold(ledger).members[0].hypothesis

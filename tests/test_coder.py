@@ -20,22 +20,22 @@ from hypothesis import strategies as st
 from maze_model import FILES, WORLD, writing
 from mock_models import MockModel, Say, Shell, Tool, Turn
 
-from lawbook import launch
-from lawbook.audit import audit
-from lawbook.coder import launcher, probe, seat
-from lawbook.coder.claude import Claude
-from lawbook.coder.cli import Call, Result, belongings
-from lawbook.coder.codex import Codex
-from lawbook.coder.forwarder import Endpoint
-from lawbook.coder.launcher import drive
-from lawbook.coder.price import price
+from lawbook.agents.runner import agent_session, confinement_probe, runner
+from lawbook.agents.runner.agent_cli import Call, Result, belongings
+from lawbook.agents.runner.claude import Claude
+from lawbook.agents.runner.codex import Codex
+from lawbook.agents.runner.model_prices import price
+from lawbook.agents.runner.model_proxy import Endpoint
+from lawbook.agents.runner.runner import drive
+from lawbook.audit.report import audit
+from lawbook.core.hypothesis import ENGINE
 from lawbook.errors import HostError, MindError, UsageError
-from lawbook.host.agent import BARE, LANDLOCK, NAMESPACES
-from lawbook.hypothesis import ENGINE
-from lawbook.memory.ledger import Kind, Ledger
-from lawbook.minds.coder import SOURCE, CoderMind
-from lawbook.runfolder import RunConfig, RunFolder
-from lawbook.state import Ending, fold
+from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.minds.agent import SOURCE, CoderMind
+from lawbook.runs import lifecycle
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.state import Ending, fold
+from lawbook.sandbox.agent_process import BARE, LANDLOCK, NAMESPACES
 
 AGENTS = Path(__file__).parent.parent / ".tools" / "agents" / "node_modules" / ".bin"
 REAL_KEY = "the key that no agent sees"
@@ -87,9 +87,9 @@ def driven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driven:
     """Play a small world with a puppet at the wheel: how it ended, its ledger and its folder."""
 
     def play(puppet: Puppet, **asked: object) -> tuple[Ending | Exception, Ledger, Path]:
-        monkeypatch.setitem(launcher.CLIS, "claude", puppet)  # type: ignore[arg-type]
+        monkeypatch.setitem(runner.CLIS, "claude", puppet)  # type: ignore[arg-type]
         settings = {"mind": "coder:claude", "protocol": "vanilla", **asked}
-        with launch.new_run(RunConfig(WORLD, **settings), tmp_path / "runs") as (folder, session):  # type: ignore[arg-type]
+        with lifecycle.new_run(RunConfig(WORLD, **settings), tmp_path / "runs") as (folder, session):  # type: ignore[arg-type]
             try:
                 ended: Ending | Exception = drive(session, folder)
             except Exception as error:
@@ -127,8 +127,8 @@ def test_one_that_gets_nowhere_pauses_the_run_which_goes_on_later(driven: Driven
     assert fold(ledger).ending is None
     ledger.close()
     again = Puppet("cat mine.txt && ./law finish -m 'there'")
-    monkeypatch.setitem(launcher.CLIS, "claude", again)  # type: ignore[arg-type]
-    with launch.resumed_run(RunFolder(folder)) as session:
+    monkeypatch.setitem(runner.CLIS, "claude", again)  # type: ignore[arg-type]
+    with lifecycle.resumed_run(RunFolder(folder)) as session:
         assert drive(session, RunFolder(folder)) is Ending.FINISHED
     assert len(again.prompts) == 1 and "You go on with a run" in again.prompts[0]
     assert sorted(path.name for path in (folder / "logs").glob("*.jsonl")) == [f"m0-{number}.jsonl" for number in (1, 2, 3, 4)]
@@ -218,7 +218,7 @@ def test_a_cap_on_minutes_ends_one_that_only_waits(driven: Driven) -> None:
 
 
 def test_one_that_is_silent_for_long_is_taken_for_lost(driven: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seat, "SILENCE", 1.0)
+    monkeypatch.setattr(agent_session, "SILENCE", 1.0)
     puppet = Puppet("./law status; sleep 600", "./law finish -m 'I woke up'")
     ended, ledger, _ = driven(puppet)
     assert ended is Ending.FINISHED and len(puppet.prompts) == 2
@@ -252,7 +252,7 @@ def test_an_agents_own_settings_are_new_every_time_and_written_through_nothing_o
     driven: Driven, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rung: str
 ) -> None:
     """It leaves links, a pipe and folders where its program had settings, a home's parts and programs; the run goes on."""
-    monkeypatch.setitem(probe.confine.__kwdefaults__, "rungs", [rung])
+    monkeypatch.setitem(confinement_probe.confine.__kwdefaults__, "rungs", [rung])
     victim = tmp_path / "victim"
     victim.write_text("the user's own")
     plants = (f"ln -s {victim} $x", "mkfifo $x", "mkdir -p $x/y")
@@ -285,7 +285,7 @@ def test_an_agent_whose_settings_cannot_be_written_pauses_the_run(driven: Driven
 
 def test_the_way_to_the_door_leads_to_no_other(driven: Driven, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """On the rung without Unix sockets the run process speaks to the door for the agent, which may put anything in its place."""
-    monkeypatch.setitem(probe.confine.__kwdefaults__, "rungs", [LANDLOCK])
+    monkeypatch.setitem(confinement_probe.confine.__kwdefaults__, "rungs", [LANDLOCK])
     path = str(tmp_path / "sock")
     with socket.socket(socket.AF_UNIX) as stranger:
         stranger.bind(path)
@@ -313,7 +313,7 @@ def test_the_way_to_the_door_leads_to_no_other(driven: Driven, monkeypatch: pyte
 
 
 def test_a_machine_without_walls_is_refused_unless_weak_is_meant(driven: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(probe.confine.__kwdefaults__, "rungs", [BARE])
+    monkeypatch.setitem(confinement_probe.confine.__kwdefaults__, "rungs", [BARE])
     ended, _, _ = driven(Puppet("./law finish -m 'there'"))
     assert isinstance(ended, HostError) and "--weak-sandbox" in str(ended)
     ended, ledger, _ = driven(Puppet("./law finish -m 'there'"), weak_sandbox=True)
@@ -353,14 +353,14 @@ def test_what_is_missing_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", "/nowhere")
     for agent, package in (("claude", "@anthropic-ai/claude-code"), ("codex", "@openai/codex")):
         with pytest.raises(UsageError, match=f"npm install -g {package}"):
-            launcher.check(CoderMind(agent))
+            runner.check(CoderMind(agent))
     for agent, key in (("claude", "ANTHROPIC_API_KEY"), ("codex", "OPENAI_API_KEY")):
         program = tmp_path / agent
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path))
         with pytest.raises(UsageError, match=key):
-            launcher.check(CoderMind(agent))
+            runner.check(CoderMind(agent))
 
 
 def test_minds_by_name() -> None:
@@ -463,7 +463,7 @@ def player(turn: Turn) -> Say | Shell | Tool:
 
 def whole_game(agent: str, out: Path, mock: MockModel, model: str = "") -> tuple[Ledger, Path]:
     config = RunConfig(WORLD, mind=f"coder:{agent}" + (f":{model}" if model else ""), budget=200)
-    with launch.new_run(config, out) as (folder, session):
+    with lifecycle.new_run(config, out) as (folder, session):
         assert drive(session, folder) is Ending.WON
     ledger = Ledger.open(folder.ledger, readonly=True)
     state = fold(ledger)
@@ -497,7 +497,7 @@ def test_codex_plays_a_whole_game_on_the_lower_rung(
     user: Callable[[MockModel], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent_or_skip("codex")
-    monkeypatch.setitem(probe.confine.__kwdefaults__, "rungs", [LANDLOCK])
+    monkeypatch.setitem(confinement_probe.confine.__kwdefaults__, "rungs", [LANDLOCK])
     with MockModel(player) as mock:
         user(mock)
         ledger, _ = whole_game("codex", tmp_path / "runs", mock)

@@ -20,12 +20,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lawbook
-from lawbook.coder.place import Place
-from lawbook.coder.probe import confine, probe
+from lawbook.agents.runner.agent_home import Place
+from lawbook.agents.runner.confinement_probe import confine, probe
 from lawbook.errors import HostError
-from lawbook.host import agent as agents
-from lawbook.host.agent import BARE, LANDLOCK, NAMESPACES, Agent, without
-from lawbook.host.sandbox import DENIED
+from lawbook.sandbox import agent_process as agents
+from lawbook.sandbox.agent_process import BARE, LANDLOCK, NAMESPACES, Agent, without
+from lawbook.sandbox.confinement import DENIED
 
 TESTS = Path(__file__).parent
 KEY = "the key that no agent sees"

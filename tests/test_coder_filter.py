@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from lawbook.host import seccomp
-from lawbook.host.seccomp import ALLOW, DENY, KILL, NO_SUCH_CALL, PRETEND
+from lawbook.sandbox import seccomp
+from lawbook.sandbox.seccomp import ALLOW, DENY, KILL, NO_SUCH_CALL, PRETEND
 
 MACHINES = ("x86_64", "aarch64")
 STREAM, DGRAM, RAW, SEQPACKET = 1, 2, 3, 5

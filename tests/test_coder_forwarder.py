@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mock_models import Fail, MockModel, Say, Turn
 
-from lawbook.coder.claude import Claude
-from lawbook.coder.codex import Codex
-from lawbook.coder.forwarder import AT_ONCE, Endpoint, Forwarder, outside
-from lawbook.coder.meter import Meter, Reader, tokens_of
-from lawbook.coder.price import price
+from lawbook.agents.runner.claude import Claude
+from lawbook.agents.runner.codex import Codex
+from lawbook.agents.runner.model_prices import price
+from lawbook.agents.runner.model_proxy import AT_ONCE, Endpoint, Forwarder, outside
+from lawbook.agents.runner.usage_meter import Meter, Reader, tokens_of
 from lawbook.errors import MindError, UsageError
 
 ASKED = {

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from arcengine import ActionInput, ARCBaseGame, GameAction, GameState
 
+from lawbook.core.record import Action, Status
 from lawbook.errors import RefusedError
-from lawbook.record import Action, Status
 from lawbook.worlds.address import WorldAddress, make
-from lawbook.worlds.arcgame import ArcGameWorld
+from lawbook.worlds.arcengine_world import ArcGameWorld
 from lawbook.worlds.demo import GAMES
 from lawbook.worlds.demo.board import MOVES
 from lawbook.worlds.demo.puzzle import CLICK, PuzzleGame

@@ -9,7 +9,7 @@ import pytest
 from arcengine import GameState
 from test_demo import build, send, shown, solve, world
 
-from lawbook.record import Action, Status
+from lawbook.core.record import Action, Status
 from lawbook.worlds.demo import budget, fog, keys, lights, mirror, push, twins
 from lawbook.worlds.demo.board import DOWN, LEFT, MOVES, RIGHT, UP, cells, distances
 from lawbook.worlds.demo.look import BLOCK, STRIP, picture

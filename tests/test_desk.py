@@ -12,16 +12,16 @@ from minds import replaced
 from test_session import DOWN, LAKE, NO_GOAL, NO_HOLES, RIGHT, TRUE, UP, bodies, images, run, told, without_plans
 from thinking import RECEIPT, DownError, Thinking
 
-from lawbook.answers import Probe, Subgoal
+from lawbook.core.record import Action
+from lawbook.core.results import Probe, Subgoal
 from lawbook.errors import MindError
-from lawbook.host.host import Host
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Event, Kind, Ledger
-from lawbook.minds.mind import Exchange
-from lawbook.record import Action
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder
-from lawbook.state import OPS, Ending, fold
+from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.minds.base import Exchange
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.state import OPS, Ending, fold
+from lawbook.sandbox.host import Host
 
 
 @pytest.fixture(scope="module")

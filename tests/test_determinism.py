@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from minds import Scripted
 
-from lawbook.determinism import Contradiction, DeterminismWatch
-from lawbook.launch import new_run, resumed_run
-from lawbook.record import RESET, Action, Observation, Record, Status, freeze
-from lawbook.runfolder import RunConfig
+from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.verification.determinism import Contradiction, DeterminismWatch
 
 Told = list[tuple[list[int], int | None]]  # trajectories: what is done, and after how many steps it is truncated
 

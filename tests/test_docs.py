@@ -6,12 +6,12 @@ import random
 
 from minds import worked_example
 
-from lawbook.answers import Fault
-from lawbook.host.host import Host
-from lawbook.hypothesis import trace
-from lawbook.minds.mind import judge_by_trace
-from lawbook.record import RESET, Action, Record, Status
-from lawbook.verify import verify
+from lawbook.core.hypothesis import trace
+from lawbook.core.record import RESET, Action, Record, Status
+from lawbook.core.results import Fault
+from lawbook.minds.base import judge_by_trace
+from lawbook.sandbox.host import Host
+from lawbook.verification.replay import verify
 from lawbook.worlds.process import WorldProcess
 
 

@@ -15,27 +15,27 @@ import pytest
 from agents import BLIND, SOURCE, STUCK, TRUE, Agent, Corridor, changed, corridor, session_of
 from walker import FIDELITY, WALKER
 
-from lawbook import gate
-from lawbook.doors.door import NEWS
-from lawbook.doors.guide import MOST_LINES, guide
-from lawbook.doors.operations import OPERATIONS
-from lawbook.doors.prepare import SAME
-from lawbook.doors.request import MAX_REQUEST, ask
-from lawbook.doors.server import PERSON, Server, say, serve
-from lawbook.doors.table import BUG, CLOSED, OK, REFUSED, WRONG
-from lawbook.doors.tally import DOOR
-from lawbook.doors.wheel import AtTheWheel
-from lawbook.doors.workspace import SOCKET, Workspace
+from lawbook.agents.api.dispatcher import NEWS
+from lawbook.agents.api.external_mind import AtTheWheel
+from lawbook.agents.api.framing import MAX_REQUEST, ask
+from lawbook.agents.api.guide import MOST_LINES, guide
+from lawbook.agents.api.operation import BUG, CLOSED, OK, REFUSED, WRONG
+from lawbook.agents.api.operations import OPERATIONS
+from lawbook.agents.api.socket_server import PERSON, Server, say, serve
+from lawbook.agents.api.usage import DOOR
+from lawbook.agents.api.workspace import SOCKET, Workspace
+from lawbook.agents.api.workspace_setup import SAME
+from lawbook.core.hypothesis import ENGINE, RULEBOOK
+from lawbook.core.record import Action, Observation
 from lawbook.errors import WorldError
-from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE, RULEBOOK
-from lawbook.launch import new_run
-from lawbook.memory.ledger import Kind
-from lawbook.minds.mind import judge_by_trace
-from lawbook.record import Action, Observation
-from lawbook.runfolder import RunConfig
-from lawbook.session import Session
-from lawbook.state import Ending
+from lawbook.ledger.ledger import Kind
+from lawbook.minds.base import judge_by_trace
+from lawbook.protocols.protocol import PROTOCOLS
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.session import Session
+from lawbook.runs.state import Ending
+from lawbook.sandbox.host import Host
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def named_commands(text: str) -> list[list[str]]:
     return [shlex.split(line) for line in dict.fromkeys(lines)]
 
 
-@pytest.mark.parametrize("played", list(gate.PROTOCOLS), indirect=True)
+@pytest.mark.parametrize("played", list(PROTOCOLS), indirect=True)
 def test_every_command_the_guide_names_works(played: tuple[Session, Server, Agent]) -> None:
     session, _, agent = played
     agent.real = session.rules.name == "memento3"
@@ -156,7 +156,7 @@ def test_every_command_the_guide_names_works(played: tuple[Session, Server, Agen
 
 @pytest.mark.parametrize("members", [1, 2])
 def test_guides_are_short_whatever_is_played(members: int) -> None:
-    for rules in gate.PROTOCOLS.values():
+    for rules in PROTOCOLS.values():
         for written in (False, True):
             text = guide(rules, members=members, written=written)
             assert text.count("\n") <= MOST_LINES

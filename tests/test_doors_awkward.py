@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from agents import TRUE, Agent, Corridor, corridor, session_of
 
-from lawbook import analysis
-from lawbook.answers import Prediction
-from lawbook.counterexample import describe
-from lawbook.doors.places import shown
-from lawbook.doors.server import Server, serve
-from lawbook.doors.stillness import changed_nothing
-from lawbook.doors.table import OK, REFUSED, WRONG
-from lawbook.host.host import Host
-from lawbook.memory.ledger import Kind
-from lawbook.record import Action, Observation, Record, Status, freeze
-from lawbook.session import Session
-from lawbook.state import Ending
+from lawbook.agents.api.change_detection import changed_nothing
+from lawbook.agents.api.notation import shown
+from lawbook.agents.api.operation import OK, REFUSED, WRONG
+from lawbook.agents.api.socket_server import Server, serve
+from lawbook.core.record import Action, Observation, Record, Status, freeze
+from lawbook.core.results import Prediction
+from lawbook.ledger.ledger import Kind
+from lawbook.runs import record_scripts
+from lawbook.runs.session import Session
+from lawbook.runs.state import Ending
+from lawbook.sandbox.host import Host
+from lawbook.verification.counterexample import describe
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_the_brief_names_the_actions_there_are_now(tmp_path: Path, host: Host) -
 def test_help_for_python_says_what_the_code_finds(played: tuple[Session, Server, Agent]) -> None:
     _, _, agent = played
     text = agent.law("python", "--help").text
-    assert analysis.GUIDE in text
+    assert record_scripts.GUIDE in text
     names = re.findall(r"^  (t\.\w+)", text, re.MULTILINE)
     assert len(names) >= 4
     code = "t = record[-1]; t.animation(0); frames, actions, np, perception; print(" + ", ".join(

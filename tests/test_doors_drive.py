@@ -16,14 +16,14 @@ import pytest
 from agents import Agent
 from walker import FIDELITY, WALKER
 
-from lawbook import cli
-from lawbook.doors.operations import OPERATIONS
-from lawbook.doors.request import serving
-from lawbook.doors.server import PERSON
-from lawbook.doors.table import CLOSED, OK
-from lawbook.doors.workspace import Workspace
-from lawbook.memory.ledger import Ledger
-from lawbook.state import fold
+from lawbook.agents.api.framing import serving
+from lawbook.agents.api.operation import CLOSED, OK
+from lawbook.agents.api.operations import OPERATIONS
+from lawbook.agents.api.socket_server import PERSON
+from lawbook.agents.api.workspace import Workspace
+from lawbook.cli import main
+from lawbook.ledger.ledger import Ledger
+from lawbook.runs.state import fold
 
 WORLD = "demo:maze"
 
@@ -50,7 +50,7 @@ def run_of(place: Path) -> Path:
 
 
 def drive(*words: str) -> int:
-    return cli.main(["drive", *words])
+    return main.main(["drive", *words])
 
 
 @pytest.mark.slow
@@ -68,7 +68,7 @@ def test_a_run_outlives_its_command_and_a_kill(place: Path, capsys: pytest.Captu
         time.sleep(0.02)
     gone = agent.law("status")
     assert gone.code == CLOSED and "drive --resume" in gone.text
-    assert cli.main(["say", "last", "mind", "the", "walls"]) == 0
+    assert main.main(["say", "last", "mind", "the", "walls"]) == 0
     (agent.workspace / "world_model_engine.py").write_text("# being edited\n")
     assert drive("--resume", "last", "--workspace", "ws") == 0
     assert (agent.workspace / "world_model_engine.py").read_text() == "# being edited\n"
@@ -87,10 +87,10 @@ def test_a_run_outlives_its_command_and_a_kill(place: Path, capsys: pytest.Captu
     with Ledger.open(run_of(place) / "ledger.sqlite", readonly=True) as ledger:
         assert fold(ledger).ending == "won" and ledger.check() is None
     capsys.readouterr()
-    assert cli.main(["show", "last", "--json"]) == 0
+    assert main.main(["show", "last", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["assisted"] == 1 and shown["commands"] >= 8 and shown["printed"] > 500 and shown["failed_calls"] == 0
-    assert cli.main(["say", "last", "well done"]) != 0
+    assert main.main(["say", "last", "well done"]) != 0
 
 
 def test_nothing_an_agent_can_see_names_the_world(place: Path) -> None:
@@ -133,7 +133,7 @@ def test_in_front_it_ends_with_a_signal(place: Path) -> None:
             assert "member 0 sent action 4" in two.law("status").text
             with Workspace(run_of(place)) as folder:
                 assert serving(folder, PERSON) == process.pid
-            assert cli.main(["say", "last", "hello"]) == 0
+            assert main.main(["say", "last", "hello"]) == 0
             assert "hello" in one.law("status").text and "hello" in two.law("status").text
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 1

@@ -26,16 +26,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from lawbook import gate
-from lawbook.doors.operations import OPERATIONS
-from lawbook.doors.request import ask
-from lawbook.doors.server import serve
-from lawbook.doors.table import BUG
-from lawbook.doors.workspace import SOCKET, Workspace
+from lawbook.agents.api.framing import ask
+from lawbook.agents.api.operation import BUG
+from lawbook.agents.api.operations import OPERATIONS
+from lawbook.agents.api.socket_server import serve
+from lawbook.agents.api.workspace import SOCKET, Workspace
+from lawbook.core.hypothesis import ENGINE, RULEBOOK
+from lawbook.core.record import Action, Observation
 from lawbook.errors import UsageError
-from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE, RULEBOOK
-from lawbook.record import Action, Observation
+from lawbook.protocols import gate
+from lawbook.protocols.protocol import Protocol
+from lawbook.sandbox.host import Host
 
 BUDGET = 60
 EAGER = changed(TRUE, {ENGINE: SOURCE.replace("== 2  # R4", "in (0, 2)  # R4")})
@@ -116,7 +117,7 @@ class Model:
 class Oracle:
     """Walks over a ledger and asserts, of everything in it, that it was allowed."""
 
-    def __init__(self, file: File, rules: gate.Protocol, members: int) -> None:
+    def __init__(self, file: File, rules: Protocol, members: int) -> None:
         self.file, self.rules = file, rules
         self.seen: list[tuple[int, str, str, str]] = []
         self.texts: list[tuple[str, dict[str, str]] | None] = [None] * members
@@ -503,7 +504,7 @@ def test_the_oracle_notices(tmp_path: Path, host: Host, monkeypatch: pytest.Monk
             with monkeypatch.context() as patch:
                 patch.setattr(gate, name, lambda *given: None)
                 if name == "refuses_end":
-                    from lawbook.hypothesis import Decision, Proposal
+                    from lawbook.core.hypothesis import Decision, Proposal
 
                     session.mind.written[0] = answers_of(TRUE)  # type: ignore[union-attr]
                     assert session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, TRUE.files)).admissible

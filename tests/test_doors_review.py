@@ -16,23 +16,23 @@ import pytest
 from agents import TRUE, Agent, corridor, session_of
 from walker import FIDELITY, WALKER
 
-from lawbook import cli, driving
-from lawbook.audit import audit
-from lawbook.coder.doorway import FILE, Doorway
-from lawbook.doors.door import NEWS
-from lawbook.doors.request import ask, serving
-from lawbook.doors.server import Server, say, serve
-from lawbook.doors.table import CLOSED, OK, REFUSED
-from lawbook.doors.tally import DOOR, Tally
-from lawbook.doors.wheel import AtTheWheel
-from lawbook.doors.workspace import SOCKET, Workspace
+from lawbook.agents.api.dispatcher import NEWS
+from lawbook.agents.api.external_mind import AtTheWheel
+from lawbook.agents.api.framing import ask, serving
+from lawbook.agents.api.operation import CLOSED, OK, REFUSED
+from lawbook.agents.api.socket_server import Server, say, serve
+from lawbook.agents.api.usage import DOOR, Tally
+from lawbook.agents.api.workspace import SOCKET, Workspace
+from lawbook.agents.runner.tcp_bridge import FILE, Doorway
+from lawbook.audit.report import audit
+from lawbook.cli import drive, main
 from lawbook.errors import UsageError
-from lawbook.host.host import Host
-from lawbook.launch import new_run
-from lawbook.memory.ledger import Kind, Ledger
-from lawbook.runfolder import RunConfig
-from lawbook.session import Session
-from lawbook.state import Ending, fold
+from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.session import Session
+from lawbook.runs.state import Ending, fold
+from lawbook.sandbox.host import Host
 
 PROBE = b'{"argv": ["probe", "3", "-m", "?"]}\n'
 
@@ -57,20 +57,20 @@ def test_a_run_whose_judge_reached_its_cap_goes_on_with_a_higher_one(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     try:
-        assert cli.main(["drive", "demo:maze", "--workspace", "ws", "--judge", "induce", "--max-calls", "0"]) == 0
+        assert main.main(["drive", "demo:maze", "--workspace", "ws", "--judge", "induce", "--max-calls", "0"]) == 0
         agent = Agent(tmp_path / "ws", real=True)
         agent.write(WALKER, FIDELITY)
         assert agent.law("propose", "revise_rulebook", "-m", "as seen").code == CLOSED
-        assert cli.main(["drive", "--stop", "ws"]) == 0
+        assert main.main(["drive", "--stop", "ws"]) == 0
         capsys.readouterr()
         for wrong in (["--budget", "9"], ["--judge", "induce"], ["--max-calls", "-1"]):
-            assert cli.main(["drive", "--resume", "last", "--workspace", "ws", *wrong]) == 2
+            assert main.main(["drive", "--resume", "last", "--workspace", "ws", *wrong]) == 2
             assert wrong[0].replace("--max-calls", "max_calls") in capsys.readouterr().err
-        assert cli.main(["drive", "--resume", "last", "--workspace", "ws", "--max-calls", "7", "--max-dollars", "2.5"]) == 0
+        assert main.main(["drive", "--resume", "last", "--workspace", "ws", "--max-calls", "7", "--max-dollars", "2.5"]) == 0
         assert agent.law("propose", "revise_rulebook", "-m", "as seen").code == OK
     finally:
         if (tmp_path / "ws").exists() and served(tmp_path / "ws"):
-            assert cli.main(["drive", "--stop", "ws"]) == 0
+            assert main.main(["drive", "--stop", "ws"]) == 0
     with Ledger.open(next((tmp_path / "runs").iterdir()) / "ledger.sqlite", readonly=True) as ledger:
         state = fold(ledger)
     assert (state.caps.calls, state.caps.dollars, state.members[0].version) == (7, 2.5, 1)
@@ -100,7 +100,7 @@ def test_a_persons_words_are_never_cut_and_come_before_what_others_did(tmp_path:
 
 
 def test_what_others_did_is_cut_to_its_size(tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lawbook.doors.door.NEWS", 120)
+    monkeypatch.setattr("lawbook.agents.api.dispatcher.NEWS", 120)
     with session_of(tmp_path / "run", host, members=2) as session, serve(session, [tmp_path / "0", tmp_path / "1"]) as server:
         for _ in range(9):
             Agent(tmp_path / "0").law("probe", "3", "-m", "?")
@@ -224,7 +224,7 @@ def test_a_link_in_place_of_a_door_leads_nowhere(tmp_path: Path) -> None:
                 assert quiet(client)
             doorway.close()
         with pytest.raises(UsageError, match="Nobody serves"):
-            driving._stop(tmp_path / "ws")
+            drive._stop(tmp_path / "ws")
     finally:
         assert other.connections() == []  # nobody so much as knocked
 
@@ -337,6 +337,6 @@ def test_commands_of_both_members_come_in_any_order_at_the_end(tmp_path: Path, h
 def test_a_new_run_takes_no_workspace_with_somebodys_rulebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws" / "world_model.md").write_text("R1. Known from elsewhere.\n", encoding="utf-8")
-    assert cli.main(["drive", "demo:maze", "--workspace", str(tmp_path / "ws"), "--out", str(tmp_path / "runs")]) == 2
+    assert main.main(["drive", "demo:maze", "--workspace", str(tmp_path / "ws"), "--out", str(tmp_path / "runs")]) == 2
     said = capsys.readouterr().err
     assert "world_model.md" in said and "name an empty folder" in said and not (tmp_path / "runs").exists()

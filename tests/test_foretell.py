@@ -11,24 +11,24 @@ import pytest
 from meadow import case_of
 from minds import Scripted
 
-from lawbook.answers import Limits, Plan
+from lawbook.arc.recording_io import export_run, record_of
+from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
+from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
+from lawbook.core.results import Limits, Plan
 from lawbook.errors import UsageError
-from lawbook.foretell import Foretold, foretell, told
-from lawbook.host.host import Host, Program
-from lawbook.hypothesis import ENGINE, Decision, Hypothesis, Proposal
-from lawbook.launch import new_run
+from lawbook.experiments.one_step_accuracy import Foretold, foretell, told
+from lawbook.minds.base import Case
 from lawbook.minds.induce import SOURCE
-from lawbook.minds.induce.bare import bared
-from lawbook.minds.induce.laws import rivals
+from lawbook.minds.induce.co_movers import studied
+from lawbook.minds.induce.law_induction import rivals
 from lawbook.minds.induce.layers import Layers, Strip
-from lawbook.minds.induce.mates import studied
-from lawbook.minds.induce.team import Team, tables
+from lawbook.minds.induce.overlay_removal import bared
+from lawbook.minds.induce.ranking import Team, tables
 from lawbook.minds.induce.walker import Walker
-from lawbook.minds.mind import Case
-from lawbook.plan import find_plan
-from lawbook.record import RESET, Action, Observation, Record, Status, freeze
-from lawbook.recordings import export_run, record_of
-from lawbook.runfolder import RunConfig
+from lawbook.planning.planner import find_plan
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.sandbox.host import Host, Program
 
 STILL = """
 def initial_state(observation):

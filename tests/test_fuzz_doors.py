@@ -21,18 +21,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from served import served
 
-from lawbook.answers import Judgement, Probe, Subgoal
-from lawbook.doors.door import Door
-from lawbook.doors.operations import OPERATIONS
-from lawbook.doors.server import serve
-from lawbook.doors.table import BUG, Reply
-from lawbook.doors.workspace import SOCKET, Workspace
+from lawbook.agents.api.dispatcher import Door
+from lawbook.agents.api.operation import BUG, Reply
+from lawbook.agents.api.operations import OPERATIONS
+from lawbook.agents.api.socket_server import serve
+from lawbook.agents.api.workspace import SOCKET, Workspace
+from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis
+from lawbook.core.results import Judgement, Probe, Subgoal
 from lawbook.errors import LawbookError
-from lawbook.hypothesis import ENGINE, Decision, Hypothesis
-from lawbook.minds.llm import answers
+from lawbook.minds.base import Interface
+from lawbook.minds.llm import outputs
 from lawbook.minds.llm.parsing import Unreadable
-from lawbook.minds.mind import Interface
-from lawbook.minds.sources import make_mind
+from lawbook.minds.registry import make_mind
 
 MEMORY = 900 + os.getpid() % 83  # tells our processes from everybody else's
 
@@ -258,7 +258,7 @@ CALL = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "s
 
 @pytest.fixture(scope="module")
 def mcp(workspace: Path) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "lawbook.doors.mcp", str(workspace)]
+    command = [sys.executable, "-m", "lawbook.agents.api.mcp_server", str(workspace)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0) as process:
         told(process, json.dumps(HELLO).encode(), 0)
         told(process, b'{"jsonrpc": "2.0", "method": "notifications/initialized"}', None)
@@ -373,13 +373,13 @@ OBJECTS = st.one_of(
 @given(SAID | OBJECTS | SAID.flatmap(lambda text: OBJECTS.map(lambda found: f"{text}\n{found}")), st.booleans())
 def test_an_answer_is_read_or_said_to_be_unreadable(text: str, last: bool) -> None:
     reads = {
-        "reflection": (lambda: answers.read_reflection(text, tuple(Decision)), answers.Reflection),
-        "revision": (lambda: answers.read_revision(text, BOOK, last=last), str),
-        "compilation": (lambda: answers.read_compilation(text, BEFORE.files, unchanged=last, last=last), dict),
-        "simplification": (lambda: answers.read_simplification(text, BEFORE, rulebook=last, last=last), Hypothesis | None),
-        "judgement": (lambda: answers.read_judgement(text, ("R1", "R2"), last=last), Judgement),
-        "exploration": (lambda: answers.read_exploration(text, INTERFACE, subgoals=last), Subgoal | Probe),
-        "direct": (lambda: answers.read_direct(text, INTERFACE), Probe),
+        "reflection": (lambda: outputs.read_reflection(text, tuple(Decision)), outputs.Reflection),
+        "revision": (lambda: outputs.read_revision(text, BOOK, last=last), str),
+        "compilation": (lambda: outputs.read_compilation(text, BEFORE.files, unchanged=last, last=last), dict),
+        "simplification": (lambda: outputs.read_simplification(text, BEFORE, rulebook=last, last=last), Hypothesis | None),
+        "judgement": (lambda: outputs.read_judgement(text, ("R1", "R2"), last=last), Judgement),
+        "exploration": (lambda: outputs.read_exploration(text, INTERFACE, subgoals=last), Subgoal | Probe),
+        "direct": (lambda: outputs.read_direct(text, INTERFACE), Probe),
     }
     for name, (read, kind) in reads.items():
         try:

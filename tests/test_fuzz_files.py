@@ -17,16 +17,16 @@ from fuzzed import ANYTHING, SLOWER, SOON, WORDS, altered, commanded
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lawbook.campaign import Plan
+from lawbook.arc.recording_io import export_run, import_recording, record_of, survey
 from lawbook.errors import LawbookError, UsageError
-from lawbook.memory.ledger import Ledger
-from lawbook.recordings import export_run, import_recording, record_of, survey
-from lawbook.runfolder import RunConfig, RunFolder
-from lawbook.state import fold
-from lawbook.view import compare, picture, report
-from lawbook.view.chronicle import Chronicle
-from lawbook.view.web import books, members, overview, series, steps
-from lawbook.view.web.shelf import Shelf
+from lawbook.experiments.campaign import Plan
+from lawbook.ledger.ledger import Ledger
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.state import fold
+from lawbook.view import compare_page, html_report, summary_svg
+from lawbook.view.run_index import Chronicle
+from lawbook.view.web import charts, members, overview, proposals, steps
+from lawbook.view.web.run_store import Shelf
 from lawbook.worlds.address import WorldAddress, make
 
 # -- addresses and options ------------------------------------------------------------------------------------------------------
@@ -220,14 +220,14 @@ def everything_reads(folder: RunFolder, *, altered: bool) -> None:
     with Ledger.open(folder.ledger, readonly=True) as ledger:
         wrong = ledger.check()
         assert (wrong is not None and wrong.endswith(".")) or not altered
-    for read in (fold, report.render, picture.draw):
+    for read in (fold, html_report.render, summary_svg.draw):
         calmly(with_ledger, folder, read)
     shelf = Shelf(folder.path.parent)
     shelf.table()
-    for asked in (overview.head, steps.strip, books.proposals, members.members, series.series, a_window, a_proposal):
+    for asked in (overview.head, steps.strip, proposals.proposals, members.members, charts.series, a_window, a_proposal):
         calmly(with_shelf, shelf, folder.path.name, asked)
     shelf.close()
-    calmly(compare.render, [("one", folder.ledger)])
+    calmly(compare_page.render, [("one", folder.ledger)])
     calmly(export_run, folder, folder.path / "out.jsonl")
 
 
@@ -246,7 +246,7 @@ def a_window(chronicle: Chronicle) -> Any:
 
 
 def a_proposal(chronicle: Chronicle) -> Any:
-    return books.proposal(chronicle, 1)
+    return proposals.proposal(chronicle, 1)
 
 
 def calmly(read: Any, *given: Any) -> None:

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lawbook import gate, population
-from lawbook.answers import Plan
+from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
+from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
+from lawbook.core.results import Plan
 from lawbook.errors import UsageError
-from lawbook.gate import PROTOCOLS, broken_rule
-from lawbook.hypothesis import ENGINE, Decision, Hypothesis, Proposal
-from lawbook.record import RESET, Action, Observation, Record, Status, freeze
+from lawbook.planning import population
+from lawbook.protocols import gate
+from lawbook.protocols.gate import broken_rule
+from lawbook.protocols.protocol import PROTOCOLS, find_protocol
 
 MEMENTO, BARE, VANILLA = PROTOCOLS["memento3"], PROTOCOLS["no-rulebook"], PROTOCOLS["vanilla"]
 OLD = Hypothesis("R1. Walls stop.", {ENGINE: "# R1\nx = 1\n"})
@@ -123,7 +125,7 @@ def test_a_plan_runs_to_its_end_and_ends_in_its_target() -> None:
 
 def test_unknown_protocol_names_the_known() -> None:
     with pytest.raises(UsageError, match="memento3"):
-        gate.protocol("memento4")
+        find_protocol("memento4")
 
 
 def _seen(status: Status = Status.RUNNING, level: int = 0) -> Observation:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from lawbook.core.hypothesis import ENGINE, Hypothesis
 from lawbook.errors import LawbookError, UsageError
-from lawbook.hypothesis import ENGINE, Hypothesis
-from lawbook.memory.git import GitMemory, Saved
+from lawbook.ledger.git_versions import GitMemory, Saved
 
 ONE = Hypothesis("R1 walls stop.\n", {ENGINE: "import helper\n", "helper.py": "WALL = 1\n"})
 TWO = Hypothesis("R1 walls stop.\r\nR2 doors öffnen.", {ENGINE: "X = 2"})

@@ -11,9 +11,9 @@ import gymnasium
 import numpy as np
 import pytest
 
+from lawbook.core.record import Action, Status
 from lawbook.errors import UsageError
-from lawbook.record import Action, Status
-from lawbook.worlds import gym
+from lawbook.worlds import gym_grids
 from lawbook.worlds.address import WorldAddress, make
 from lawbook.worlds.process import WorldProcess
 from lawbook.worlds.world import World
@@ -37,7 +37,7 @@ def test_the_cliffs_goal_completes_although_it_pays_minus_one_and_thirteen_is_th
     way = [UP, *[RIGHT] * 11, DOWN]
     seen = [played.step(action) for action in way]
     assert [o.status for o in seen] == [Status.RUNNING] * 12 + [Status.COMPLETED]
-    assert seen[-1].level == 1 and seen[-1].frame[3, 11] == gym.AVATAR
+    assert seen[-1].level == 1 and seen[-1].frame[3, 11] == gym_grids.AVATAR
     assert played.spec.baselines == (len(way),)
     env = gymnasium.make("CliffWalking-v1")
     env.reset(seed=0)
@@ -49,7 +49,7 @@ def test_who_falls_off_the_cliff_stands_at_the_start_and_nothing_is_over() -> No
     first = played.reset()
     fallen = played.step(RIGHT)
     assert fallen.status is Status.RUNNING and np.array_equal(fallen.frame, first.frame)
-    assert played.step(UP).frame[2, 0] == gym.AVATAR
+    assert played.step(UP).frame[2, 0] == gym_grids.AVATAR
 
 
 # -- Taxi -----------------------------------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def test_who_falls_off_the_cliff_stands_at_the_start_and_nothing_is_over() -> No
 def test_the_taxis_picture_tells_all_there_is_and_its_walls_are_the_real_ones() -> None:
     env = gymnasium.make("Taxi-v4").unwrapped
     env.reset(seed=0)
-    view = gym.RULES["Taxi-v4"].view
+    view = gym_grids.RULES["Taxi-v4"].view
     pictures = {}
     for state in range(500):
         row, column, passenger, destination = env.decode(state)
@@ -69,7 +69,7 @@ def test_the_taxis_picture_tells_all_there_is_and_its_walls_are_the_real_ones() 
         pictures[grid.tobytes()] = state
         for action, (down, right) in enumerate([(1, 0), (-1, 0), (0, 1), (0, -1)]):
             ((_, after, _, _),) = env.P[state][action]
-            wall = grid[1 + row + down, 1 + 2 * column + right] == gym.WALL
+            wall = grid[1 + row + down, 1 + 2 * column + right] == gym_grids.WALL
             assert (env.decode(after)[:2] == (row, column)) == wall
     assert len(pictures) == 400  # no two states look the same
 
@@ -81,7 +81,7 @@ def distances(grid: np.ndarray, start: tuple[int, int]) -> dict[tuple[int, int],
         row, column = queue.popleft()
         for down, right in ((1, 0), (-1, 0), (0, 1), (0, -1)):
             new = (row + down, column + 2 * right)
-            if grid[row + down, column + right] != gym.WALL and new not in found:
+            if grid[row + down, column + right] != gym_grids.WALL and new not in found:
                 found[new] = found[row, column] + 1
                 queue.append(new)
     return found
@@ -94,7 +94,7 @@ def way(grid: np.ndarray, start: tuple[int, int], end: tuple[int, int]) -> list[
     while (row, column) != end:
         for action, (down, right) in zip((SOUTH, NORTH, EAST, WEST), ((1, 0), (-1, 0), (0, 1), (0, -1)), strict=True):
             new = (row + down, column + 2 * right)
-            if grid[row + down, column + right] != gym.WALL and left.get(new, 99) == left[row, column] - 1:
+            if grid[row + down, column + right] != gym_grids.WALL and left.get(new, 99) == left[row, column] - 1:
                 actions.append(action)
                 row, column = new
                 break
@@ -113,15 +113,15 @@ def test_twenty_rides_end_where_the_passenger_wants_to_be_in_the_fewest_actions(
         first = played.reset().frame
         starts.add(first.tobytes())
         assert np.array_equal(played.reset().frame, first)  # a reset repeats its seed
-        taxi = place(first, *range(gym.TAXI, gym.TAXI + 5))
-        passenger = place(first, gym.PASSENGER, gym.PASSENGER + gym.TAXI)
-        goal = place(first, gym.DESTINATION, gym.DESTINATION + gym.TAXI)
+        taxi = place(first, *range(gym_grids.TAXI, gym_grids.TAXI + 5))
+        passenger = place(first, gym_grids.PASSENGER, gym_grids.PASSENGER + gym_grids.TAXI)
+        goal = place(first, gym_grids.DESTINATION, gym_grids.DESTINATION + gym_grids.TAXI)
         plan = [*way(first, taxi, passenger), PICK_UP, *way(first, passenger, goal), SET_DOWN]
         assert played.spec.baselines == (len(plan),)
         seen = [played.step(action) for action in plan]
         assert [o.status for o in seen] == [Status.RUNNING] * (len(plan) - 1) + [Status.COMPLETED]
         riding = [o.frame for o in seen[plan.index(PICK_UP) : -1]]
-        assert all((frame >= gym.LADEN).sum() == 1 and not (frame == gym.PASSENGER).any() for frame in riding)
+        assert all((frame >= gym_grids.LADEN).sum() == 1 and not (frame == gym_grids.PASSENGER).any() for frame in riding)
     assert len(starts) > 15
 
 
@@ -148,11 +148,11 @@ def test_the_seed_is_what_a_slippery_lake_slips_by() -> None:
 
 
 @pytest.fixture
-def rules() -> Iterator[dict[str, gym.Rule]]:
-    before = dict(gym.RULES)
-    yield gym.RULES
-    gym.RULES.clear()
-    gym.RULES.update(before)
+def rules() -> Iterator[dict[str, gym_grids.Rule]]:
+    before = dict(gym_grids.RULES)
+    yield gym_grids.RULES
+    gym_grids.RULES.clear()
+    gym_grids.RULES.update(before)
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,8 @@ def test_one_history_has_one_outcome(name: str) -> None:
     assert play(twin) == history and play(played) == history and len(set(history)) > 5
 
 
-def test_an_environment_without_discrete_actions_is_no_world(rules: dict[str, gym.Rule]) -> None:
-    gym.register("Pendulum-v1", view=lambda env, state: [[0]], completed=lambda env, state, reward: False)
+def test_an_environment_without_discrete_actions_is_no_world(rules: dict[str, gym_grids.Rule]) -> None:
+    gym_grids.register("Pendulum-v1", view=lambda env, state: [[0]], completed=lambda env, state, reward: False)
     with pytest.raises(UsageError, match="no discrete actions"):
         world("Pendulum-v1")
 

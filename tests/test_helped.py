@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from minds import Scripted, as_proposal, worked_example
 
-from lawbook.answers import Judgement, Probe, Subgoal
+from lawbook.core.hypothesis import Hypothesis, Proposal
+from lawbook.core.record import Action, Record
+from lawbook.core.results import Judgement, Probe, Subgoal
 from lawbook.errors import UsageError
-from lawbook.host.host import Host
-from lawbook.hypothesis import Hypothesis, Proposal
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Event, Kind
-from lawbook.minds.helped import HelpedMind, mind_named
-from lawbook.minds.mind import Case, Interface, Why
-from lawbook.record import Action, Record
-from lawbook.run import play
-from lawbook.runfolder import RunConfig
-from lawbook.state import Ending
+from lawbook.ledger.ledger import Event, Kind
+from lawbook.minds.base import Case, Interface, Why
+from lawbook.minds.fallback import HelpedMind, mind_named
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.state import Ending
+from lawbook.sandbox.host import Host
 
 LAKE = "gym:FrozenLake-v1?size=4"
 TRUE = worked_example()

@@ -13,12 +13,12 @@ import pytest
 from hostile import program
 from workers import PLENTY, START, counter, loaded, worker
 
-from lawbook.answers import Fault, Prediction, Start
+from lawbook.core.hypothesis import ENGINE
+from lawbook.core.record import Action, Status
+from lawbook.core.results import Fault, Prediction, Start
 from lawbook.errors import HostError
-from lawbook.host.handle import Found, Worker
-from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE
-from lawbook.record import Action, Status
+from lawbook.sandbox.host import Host
+from lawbook.sandbox.worker_client import Found, Worker
 
 REFERENCE = Path(__file__).parent.parent / "bench" / "programs" / "walled_grid" / ENGINE
 R, C, O = Status.RUNNING, Status.COMPLETED, Status.OVER  # noqa: E741
@@ -70,7 +70,7 @@ def is_goal(state):
         replay = it.replay(START, [Action(1)])
         assert replay.fault is None and replay.statuses == (R, R)
         assert replay.frames[:, 1:3].tolist() == [[[0, 16, 0, 0], [0, 7, 0, 0]], [[0, 0, 16, 0], [0, 0, 7, 0]]]
-    for name in ("lawbook", "lawbook.perception"):
+    for name in ("lawbook", "lawbook.core.perception"):
         fault = host.load({ENGINE: f"import {name}\n" + program()[ENGINE]})
         assert isinstance(fault, Fault) and fault.kind == "forbidden" and "the standard library, perception and" in fault.reason
     shadowing = host.load({**program(), "perception.py": ""})

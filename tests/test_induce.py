@@ -11,25 +11,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from meadow import Meadow, case_of, recorded
 
-from lawbook import gate
-from lawbook.answers import Limits, NoPlan, Outcome, Plan, Probe, Subgoal, Verdict
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, trace
+from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
+from lawbook.core.results import Limits, NoPlan, Outcome, Plan, Probe, Subgoal, Verdict
 from lawbook.errors import UsageError
-from lawbook.host.host import Host, Program
-from lawbook.hypothesis import Decision, Hypothesis, Proposal, trace
-from lawbook.launch import new_run
+from lawbook.minds.base import Case, Version, Why
 from lawbook.minds.induce import SOURCE
-from lawbook.minds.induce.avatar import looks_of
-from lawbook.minds.induce.perceive import Mover, movers
-from lawbook.minds.mind import Case, Version, Why
-from lawbook.plan import find_plan
-from lawbook.record import RESET, Action, Observation, Record, Status, freeze
-from lawbook.run import play
-from lawbook.runfolder import RunConfig
-from lawbook.state import Ending
-from lawbook.verify import verify
+from lawbook.minds.induce.avatar_detection import looks_of
+from lawbook.minds.induce.motion import Mover, movers
+from lawbook.planning.planner import find_plan
+from lawbook.protocols import gate
+from lawbook.protocols.protocol import find_protocol
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.state import Ending
+from lawbook.sandbox.host import Host, Program
+from lawbook.verification.replay import verify
 
 LEFT, DOWN, RIGHT, UP = 1, 2, 3, 4
-RULES = gate.protocol("memento3")
+RULES = find_protocol("memento3")
 BUG = ((1, -1, 1), (4, 1, 4), (1, 1, -1))
 RING = ((5, 6, 5), (6, 5, 6), (5, 6, 5))
 BLOCK = ((6, 6, 5), (6, 6, 5), (5, 5, 5))
@@ -311,7 +312,7 @@ def test_without_a_rulebook_only_code_is_proposed(host: Host) -> None:
     case = case_of(record, needs_rulebook=False)
     proposal = SOURCE.make("").propose(case)
     assert proposal.decision is Decision.REPAIR_CODE and proposal.rulebook is None
-    assert gate.broken_rule(gate.protocol("no-rulebook"), None, False, proposal) is None
+    assert gate.broken_rule(find_protocol("no-rulebook"), None, False, proposal) is None
     assert checked(host, proposal.applied_to(None), record).admissible
 
 

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from meadow import Meadow, case_of, recorded
 
-from lawbook.answers import Limits, Plan
-from lawbook.host.host import Host, Program
-from lawbook.hypothesis import Hypothesis
+from lawbook.core.hypothesis import Hypothesis
+from lawbook.core.record import Action, Observation, Record, Status, freeze
+from lawbook.core.results import Limits, Plan
+from lawbook.minds.base import Why
 from lawbook.minds.induce import SOURCE
-from lawbook.minds.induce.aims import bits
-from lawbook.minds.induce.laws import rivals
+from lawbook.minds.induce.co_movers import studied
+from lawbook.minds.induce.law_induction import rivals
 from lawbook.minds.induce.looks import find
-from lawbook.minds.induce.mates import studied
 from lawbook.minds.induce.predicates import holds
-from lawbook.minds.induce.team import tables
-from lawbook.minds.mind import Why
-from lawbook.plan import find_plan
-from lawbook.record import Action, Observation, Record, Status, freeze
-from lawbook.verify import verify
+from lawbook.minds.induce.ranking import tables
+from lawbook.minds.induce.state_goals import bits
+from lawbook.planning.planner import find_plan
+from lawbook.sandbox.host import Host, Program
+from lawbook.verification.replay import verify
 
 LEFT, DOWN, RIGHT, UP = 1, 2, 3, 4
 CLICK = 6

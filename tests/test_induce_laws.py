@@ -9,13 +9,13 @@ import pytest
 from meadow import case_of
 from yard import DOWN, LEFT, RIGHT, UP, Yard, seen
 
-from lawbook.answers import Probe
-from lawbook.host.host import Host, Program
-from lawbook.hypothesis import Hypothesis
+from lawbook.core.hypothesis import Hypothesis
+from lawbook.core.record import Observation, Record, Status, freeze
+from lawbook.core.results import Probe
+from lawbook.minds.base import Interface
 from lawbook.minds.induce import SOURCE
-from lawbook.minds.mind import Interface
-from lawbook.record import Observation, Record, Status, freeze
-from lawbook.verify import verify
+from lawbook.sandbox.host import Host, Program
+from lawbook.verification.replay import verify
 
 
 @pytest.fixture(scope="module")

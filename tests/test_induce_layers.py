@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from meadow import case_of
 
-from lawbook.answers import Limits, Plan, Probe
-from lawbook.foretell import _until
-from lawbook.host.host import Host, Program
-from lawbook.hypothesis import Hypothesis
+from lawbook.core.hypothesis import Hypothesis
+from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
+from lawbook.core.results import Limits, Plan, Probe
+from lawbook.experiments.one_step_accuracy import _until
 from lawbook.minds.graph import SOURCE as GRAPH
 from lawbook.minds.induce import SOURCE
-from lawbook.minds.induce.strips import strips
-from lawbook.minds.induce.taps import taps
-from lawbook.plan import find_plan
-from lawbook.record import RESET, Action, Observation, Record, Status, freeze
-from lawbook.verify import verify
+from lawbook.minds.induce.clicks import taps
+from lawbook.minds.induce.status_bars import strips
+from lawbook.planning.planner import find_plan
+from lawbook.sandbox.host import Host, Program
+from lawbook.verification.replay import verify
 
 Step = Callable[[int, list[Action]], tuple[np.ndarray, Status]]
 WAYS = {1: (-1, 0), 2: (1, 0), 3: (0, -1), 4: (0, 1)}

@@ -20,15 +20,15 @@ import pytest
 from minds import Scripted
 from stories import NO_GOAL, NO_HOLES, NOWHERE, PROBES, TRUE, UNFAITHFUL, told
 
-from lawbook.audit import audit
+from lawbook.audit.report import audit
+from lawbook.core.record import RESET
 from lawbook.errors import HostError, LawbookError, MindError, WorldError
-from lawbook.host.handle import Worker
-from lawbook.host.host import Host
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Event, Kind, Ledger
-from lawbook.record import RESET
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder, runs_in
+from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.runs.folder import RunConfig, RunFolder, runs_in
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.sandbox.host import Host
+from lawbook.sandbox.worker_client import Worker
 from lawbook.worlds.process import WorldProcess
 
 LAKE = RunConfig("gym:FrozenLake-v1?size=4", budget=40)

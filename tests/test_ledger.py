@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
 from lawbook.errors import LawbookError, UsageError
-from lawbook.memory.ledger import GENESIS, Kind, Ledger, StoredFrames, pack_observation, read_observation
-from lawbook.record import RESET, Action, Observation, Record, Status, freeze
-from lawbook.state import fold
+from lawbook.ledger.ledger import GENESIS, Kind, Ledger, StoredFrames, pack_observation, read_observation
+from lawbook.runs.state import fold
 
 FRAMES = arrays.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9)))
 JSON = st.recursive(

@@ -12,21 +12,21 @@ from lamps import BESIDE, CLICKS, TRUE, UNFAITHFUL, WORLD, WRONG
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from scripted_model import FAITHFUL, RETAIN, Script, ScriptedModel, book, edit, program, reflection
 
-from lawbook.answers import Outcome
-from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE, RULEBOOK, Decision
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Event, Kind
-from lawbook.minds.helped import HelpedMind
-from lawbook.minds.llm.direct import DirectMind
-from lawbook.minds.llm.mind import LanguageMind
+from lawbook.core.hypothesis import ENGINE, RULEBOOK, Decision
+from lawbook.core.record import Action
+from lawbook.core.results import Outcome
+from lawbook.ledger.ledger import Event, Kind
+from lawbook.minds.base import Mind
+from lawbook.minds.fallback import HelpedMind
+from lawbook.minds.llm.direct_baseline import DirectMind
+from lawbook.minds.llm.language_mind import LanguageMind
 from lawbook.minds.llm.model import ModelError, Request
-from lawbook.minds.mind import Mind
-from lawbook.minds.sources import make_mind
-from lawbook.record import Action
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder
-from lawbook.state import Ending, State
+from lawbook.minds.registry import make_mind
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.state import Ending, State
+from lawbook.sandbox.host import Host
 
 AGREE: Script = {
     "judge": [FAITHFUL],

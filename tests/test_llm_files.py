@@ -12,11 +12,11 @@ import pytest
 from lamps import CLICKS, TRUE, WORLD
 from scripted_model import FAITHFUL, RETAIN, book, program
 
-from lawbook.cli import main
+from lawbook.cli.main import main
 from lawbook.errors import UsageError
-from lawbook.minds.llm.files import FilesModel, files_model
+from lawbook.minds.llm.file_queue import FilesModel, files_model
 from lawbook.minds.llm.model import ModelError, Part, Picture, Request, Turn
-from lawbook.runfolder import runs_in
+from lawbook.runs.folder import runs_in
 
 ASKED = Request("revise", "You are.", (Part("world", "A world.", stable=True), Part("task", "Do it.")), {"type": "object"})
 

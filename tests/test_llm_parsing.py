@@ -8,27 +8,27 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lawbook.answers import Judgement, Probe, Subgoal
-from lawbook.hypothesis import ENGINE, RULEBOOK, Decision, Hypothesis
-from lawbook.minds.llm import answers
-from lawbook.minds.llm.edits import applied, changed
+from lawbook.core.hypothesis import ENGINE, RULEBOOK, Decision, Hypothesis
+from lawbook.core.record import RESET, Action
+from lawbook.core.results import Judgement, Probe, Subgoal
+from lawbook.minds.base import Interface
+from lawbook.minds.llm import outputs
+from lawbook.minds.llm.file_edits import applied, changed
 from lawbook.minds.llm.parsing import Edit, Unreadable, clean, take_apart
-from lawbook.minds.mind import Interface
-from lawbook.record import RESET, Action
 
 INTERFACE = Interface((64, 64), (1, 2, 6), (6,), None)
 BOOK = "R1. A thing falls.\nR2. It stops at the floor.\n"
 SOURCE = "import math\n\n\ndef step(state, action):\n    if action.id == 1:\n        return state + 1\n    return state\n"
 BEFORE = Hypothesis(BOOK, {ENGINE: SOURCE, "walls.py": "WALL = 3\n"})
 READERS = {
-    "reflect": lambda said, last: answers.read_reflection(said, tuple(Decision)),
-    "revise": lambda said, last: answers.read_revision(said, BOOK, last=last),
-    "compile": lambda said, last: answers.read_compilation(said, BEFORE.files, unchanged=True, last=last),
-    "first": lambda said, last: answers.read_compilation(said, {}, unchanged=False, last=last),
-    "simplify": lambda said, last: answers.read_simplification(said, BEFORE, rulebook=True, last=last),
-    "judge": lambda said, last: answers.read_judgement(said, ("R1", "R2", "R10"), last=last),
-    "explore": lambda said, last: answers.read_exploration(said, INTERFACE, subgoals=True),
-    "direct": lambda said, last: answers.read_direct(said, INTERFACE),
+    "reflect": lambda said, last: outputs.read_reflection(said, tuple(Decision)),
+    "revise": lambda said, last: outputs.read_revision(said, BOOK, last=last),
+    "compile": lambda said, last: outputs.read_compilation(said, BEFORE.files, unchanged=True, last=last),
+    "first": lambda said, last: outputs.read_compilation(said, {}, unchanged=False, last=last),
+    "simplify": lambda said, last: outputs.read_simplification(said, BEFORE, rulebook=True, last=last),
+    "judge": lambda said, last: outputs.read_judgement(said, ("R1", "R2", "R10"), last=last),
+    "explore": lambda said, last: outputs.read_exploration(said, INTERFACE, subgoals=True),
+    "direct": lambda said, last: outputs.read_direct(said, INTERFACE),
 }
 SCRAPS = [
     *("```", "```python", "```markdown", "~~~~", "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE", ENGINE, RULEBOOK, "walls.py"),
@@ -82,7 +82,7 @@ def test_a_whole_file_comes_back_exactly(source: str, end: str, chatter: str, ti
     source = "\n".join(clean(source).splitlines()).strip("\n") or "x"
     mark = "~~~" if tilde else "```"
     said = f"{chatter}\n\n{ENGINE}\n{mark}python\n{source}\n{mark}\nThat is all.".replace("\n", end)
-    assert answers.read_compilation(said, {}, unchanged=False) == {ENGINE: source.strip("\n") + "\n"}
+    assert outputs.read_compilation(said, {}, unchanged=False) == {ENGINE: source.strip("\n") + "\n"}
 
 
 @given(st.lists(st.text("abc ", max_size=6), min_size=1, max_size=12), st.data())
@@ -117,7 +117,7 @@ def test_an_edit_replaces_the_one_place_it_names_or_is_refused(lines: list[str],
     ],
 )
 def test_a_decision_is_found_in_whatever_dress(said: str, decision: Decision) -> None:
-    found = answers.read_reflection(said, tuple(Decision))
+    found = outputs.read_reflection(said, tuple(Decision))
     assert found.decision is decision and found.diagnosis == "x"
 
 
@@ -137,13 +137,13 @@ def test_a_decision_is_found_in_whatever_dress(said: str, decision: Decision) ->
     ],
 )
 def test_a_program_is_found_in_whatever_dress(said: str) -> None:
-    found = answers.read_compilation(said, {}, unchanged=False)
+    found = outputs.read_compilation(said, {}, unchanged=False)
     assert found[ENGINE].endswith(SOURCE) and set(found) == {ENGINE}
 
 
 def test_a_rulebook_may_hold_blocks_of_its_own() -> None:
     inner = "R1. As drawn:\n\n```text\n##\n```\n\nR2. More.\n"
-    assert answers.read_revision(f"{RULEBOOK}\n```markdown\n{inner}```\n", "") == inner
+    assert outputs.read_revision(f"{RULEBOOK}\n```markdown\n{inner}```\n", "") == inner
 
 
 def test_edits_are_forgiving_about_blanks_and_indentation_only() -> None:
@@ -205,30 +205,30 @@ def test_what_is_wrong_is_said(op: str, said: str, words: str | None) -> None:
 
 
 def test_a_block_whose_end_is_missing_is_taken_when_there_is_no_asking_again() -> None:
-    assert answers.read_compilation(f"{ENGINE}\n```python\n{SOURCE}x = 1", {}, unchanged=False, last=True) == {
+    assert outputs.read_compilation(f"{ENGINE}\n```python\n{SOURCE}x = 1", {}, unchanged=False, last=True) == {
         ENGINE: SOURCE + "x = 1\n"
     }
 
 
 def test_modules_are_added_edited_and_deleted_together() -> None:
     said = "walls.py\n<<<<<<< SEARCH\nWALL = 3\n=======\nWALL = 4\n>>>>>>> REPLACE\n\nfloor.py\n```python\nFLOOR = 0\n```\n"
-    after = answers.read_compilation(said, BEFORE.files, unchanged=False)
+    after = outputs.read_compilation(said, BEFORE.files, unchanged=False)
     assert after == {ENGINE: SOURCE, "walls.py": "WALL = 4\n", "floor.py": "FLOOR = 0\n"}
-    assert set(answers.read_compilation("DELETE: walls.py", BEFORE.files, unchanged=False)) == {ENGINE}
+    assert set(outputs.read_compilation("DELETE: walls.py", BEFORE.files, unchanged=False)) == {ENGINE}
     with pytest.raises(Unreadable, match=r"no roof\.py to delete"):
-        answers.read_compilation("DELETE: roof.py", BEFORE.files, unchanged=False)
+        outputs.read_compilation("DELETE: roof.py", BEFORE.files, unchanged=False)
 
 
 def test_a_block_without_a_name_beside_one_with_a_name_is_a_quotation() -> None:
     quoted, use = "The old line was\n```python\nreturn 0\n```", "```python\nstep(0, 1)\n```"
     said = f"{quoted}\n\n{ENGINE}\n```python\n{SOURCE}```\n\n{use}\n"
-    assert answers.read_compilation(said, {}, unchanged=False) == {ENGINE: SOURCE}
+    assert outputs.read_compilation(said, {}, unchanged=False) == {ENGINE: SOURCE}
     with pytest.raises(Unreadable, match="no file name before it"):
-        answers.read_compilation("```python\nx = 1\n```\nand\n```python\ny = 2\n```", {}, unchanged=False)
+        outputs.read_compilation("```python\nx = 1\n```\nand\n```python\ny = 2\n```", {}, unchanged=False)
 
 
 def test_judgements_say_rule_by_rule_where_or_what() -> None:
-    found = answers.read_judgement(
+    found = outputs.read_judgement(
         "**R1**: a.py:3, falls\nR2: MISSING, no floor\n- R10: a.py:9\nVERDICT: not faithful", ("R1", "R2", "R10")
     )
     assert found == Judgement(False, {"R1": "a.py:3, falls", "R2": "MISSING, no floor", "R10": "a.py:9"}, "R2: MISSING, no floor")
@@ -251,9 +251,9 @@ def test_judgements_say_rule_by_rule_where_or_what() -> None:
     ],
 )
 def test_explorations_are_found_in_whatever_dress(said: str, wanted: Subgoal | Probe) -> None:
-    assert answers.read_exploration(said, INTERFACE, subgoals=True) == wanted
+    assert outputs.read_exploration(said, INTERFACE, subgoals=True) == wanted
 
 
 def test_a_subgoal_needs_a_program_to_plan_in() -> None:
     with pytest.raises(Unreadable, match="No program stands"):
-        answers.read_exploration("```python\ndef subgoal(state):\n    return True\n```\nQUESTION: x", INTERFACE, subgoals=False)
+        outputs.read_exploration("```python\ndef subgoal(state):\n    return True\n```\nQUESTION: x", INTERFACE, subgoals=False)

@@ -14,23 +14,23 @@ import pytest
 from lamps import TRUE, UNFAITHFUL, WORLD, WRONG
 from scripted_model import FAITHFUL, RETAIN, ScriptedModel, book, program, reflection
 
-from lawbook.answers import Counterexample, Fault, Outcome, Region, Verdict
-from lawbook.cli import main
+from lawbook.cli.main import main
+from lawbook.core.hypothesis import Decision, Hypothesis
+from lawbook.core.record import Status
+from lawbook.core.results import Counterexample, Fault, Outcome, Region, Verdict
 from lawbook.errors import MindError, UsageError
-from lawbook.host.host import Host
-from lawbook.hypothesis import Decision, Hypothesis
-from lawbook.launch import new_run
-from lawbook.minds.llm import context, prompts
-from lawbook.minds.llm.mind import LanguageMind
+from lawbook.minds.base import Case, Version, Why
+from lawbook.minds.llm import prompt_context, templates
+from lawbook.minds.llm.images import pictures, png
+from lawbook.minds.llm.language_mind import LanguageMind
 from lawbook.minds.llm.model import Request
-from lawbook.minds.llm.pictures import pictures, png
-from lawbook.minds.mind import Case, Version, Why
-from lawbook.minds.sources import make_mind
-from lawbook.record import Status
-from lawbook.run import play
-from lawbook.runfolder import RunConfig
+from lawbook.minds.registry import make_mind
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.sandbox.host import Host
 
-PROMPTS = Path(prompts.__file__).parent / "prompts"
+PROMPTS = Path(templates.__file__).parent / "prompts"
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def asked(case: Case, script: dict[str, list[str]], op: str) -> list[Request]:
 
 @pytest.mark.parametrize("name", sorted({path.stem for path in PROMPTS.glob("*.md")} - {"revise", "judge"}))
 def test_without_a_rulebook_a_prompt_only_lacks_what_speaks_of_one(name: str) -> None:
-    full, bare = prompts.prompt(name), prompts.prompt(name, rulebook=False)
+    full, bare = templates.prompt(name), templates.prompt(name, rulebook=False)
     assert "<!--" not in full + bare
     assert not re.search(r"(?i)rulebook|\bR\d|world_model\.md", bare)
     parts = difflib.SequenceMatcher(None, full, bare, autojunk=False).get_opcodes()
@@ -88,7 +88,7 @@ def test_without_a_rulebook_everything_else_is_sent_byte_for_byte(case: Case, wh
     assert [request.op for request in one if request.op != "reflect" or not undecided] == [request.op for request in two]
     for with_book, without_book in zip(one[undecided:], two, strict=True):
         assert with_book.schema == without_book.schema or with_book.op == "reflect" or undecided
-        assert without_book.system == prompts.system(without_book.op, rulebook=False)
+        assert without_book.system == templates.system(without_book.op, rulebook=False)
         theirs = {part.title: part for part in without_book.parts}
         moved = {"diagnosis"} if undecided else set()
         for part in with_book.parts:
@@ -98,7 +98,7 @@ def test_without_a_rulebook_everything_else_is_sent_byte_for_byte(case: Case, wh
         assert (
             set(theirs) - ({"diagnose"} if undecided else set()) == {part.title for part in with_book.parts} - {"rulebook"} - moved
         )
-        assert all(theirs[name].text == prompts.prompt(name, rulebook=False) for name in ("diagnose", "tools") if name in theirs)
+        assert all(theirs[name].text == templates.prompt(name, rulebook=False) for name in ("diagnose", "tools") if name in theirs)
         assert "R2" not in without_book.text.replace(bare.files["world_model_engine.py"], "")
 
 
@@ -128,24 +128,26 @@ def test_the_last_draft_is_what_is_mended_until_something_is_accepted(case: Case
     again = replace(
         case, why=Why.REFUSED, history=[*case.history, refused, unusable], verdict=Verdict(Outcome.REFUSED, "no answer")
     )
-    assert context.draft(again) == UNFAITHFUL
+    assert prompt_context.draft(again) == UNFAITHFUL
     told = asked(again, {"reflect": [reflection("repair_code")], "compile": [program(TRUE)]}, "propose")[0].text
     assert "no answer" in told and "What was said of the text shown above when it was tried:\nR2 is missing" in told
-    assert context.draft(replace(again, why=Why.LEVEL, admissible=True)) == case.hypothesis
+    assert prompt_context.draft(replace(again, why=Why.LEVEL, admissible=True)) == case.hypothesis
 
 
 def test_around_a_counterexample_of_long_ago_the_frames_are_shown(case: Case) -> None:
     region = Region(24, 28, 31, 35, 3, (), (7,), (8,))
     running = Status.RUNNING
     example = Counterexample(0, 0, 0, None, running, running, 3, (region,), "The first rendering is wrong.")
-    told = context.situation(replace(case, verdict=Verdict(Outcome.COUNTEREXAMPLE, example.text, example)), case.hypothesis)[0].text
+    told = prompt_context.situation(replace(case, verdict=Verdict(Outcome.COUNTEREXAMPLE, example.text, example)), case.hypothesis)[
+        0
+    ].text
     assert "The first rendering is wrong." in told and "What was really seen there:\n" in told
     shown = told.partition("What was really seen there:\n")[2]
     assert shown.split("\n")[1].split()[0] == "21-23" and len(shown) < 400  # three cells around it, no more
     later = replace(example, step=1)
     assert (
         "What was really seen"
-        not in context.situation(  # the last step of all, told already
+        not in prompt_context.situation(  # the last step of all, told already
             replace(case, verdict=Verdict(Outcome.COUNTEREXAMPLE, later.text, later)), case.hypothesis
         )[0].text
     )
@@ -174,10 +176,10 @@ def test_old_steps_are_told_in_a_line_and_what_is_shown_of_the_past_begins_alike
                 session.reset("over")
                 continue
             session.try_out(session.ask(0, "explore"))  # type: ignore[arg-type]
-            parts = {part.title: part.text for part in context.evidence(session.case(0))}
+            parts = {part.title: part.text for part in prompt_context.evidence(session.case(0))}
             shown.append((len(session.record.here), parts.get("steps", "")))
     long = [text for steps, text in shown if steps > 60]
-    assert long and max(map(len, long)) < context.STEPS + 3 * context.STEP + 2 * context.ACTIONS + 200
+    assert long and max(map(len, long)) < prompt_context.STEPS + 3 * prompt_context.STEP + 2 * prompt_context.ACTIONS + 200
     begins = [text.split("\n")[3].partition(".")[0] for text in long if text.split("\n")[2].startswith("1 to ")]
     assert len(begins) > 5 and len(set(begins)) < len(begins) / 3
 
@@ -219,24 +221,28 @@ def test_a_text_for_which_nothing_shorter_was_found_is_not_asked_about_again(cas
     again = replace(asked_for, history=[*case.history, version])
     assert mind.propose(again) == kept and len(model.requests) == 1
     mind.propose(replace(again, hypothesis=TRUE))
-    assert len(model.requests) == 2 and context.KEPT not in model.requests[1].text
+    assert len(model.requests) == 2 and prompt_context.KEPT not in model.requests[1].text
     assert f"The description has grown from {case.hypothesis.description_bytes:,} bytes" in model.requests[1].text
 
 
 def test_of_earlier_diagnoses_the_last_two_are_told_whole(case: Case) -> None:
     said = [f"Law {k} " + "so it is " * 150 + f"end {k}" for k in range(4)]
     versions = [Version(Decision.REPAIR_CODE, TRUE, Outcome.COUNTEREXAMPLE, "Cells. " * 99, k, text) for k, text in enumerate(said)]
-    text = context.situation(replace(case, history=versions), TRUE)[1].text
+    text = prompt_context.situation(replace(case, history=versions), TRUE)[1].text
     assert [f"Law {k}" in text and f"end {k}" in text for k in range(4)] == [False, False, True, True]
     assert all(f"Law {k}" in text for k in range(4)) and "ask for less" not in text and len(text) < 5_000
     for name in ("reflect", "diagnose"):
-        told = " ".join(prompts.prompt(name).split())
-        assert f"{context.DIAGNOSIS:,} characters" in told and f"the first {context.SHORT}" in told and context.WHOLE == 2
+        told = " ".join(templates.prompt(name).split())
+        assert (
+            f"{prompt_context.DIAGNOSIS:,} characters" in told
+            and f"the first {prompt_context.SHORT}" in told
+            and prompt_context.WHOLE == 2
+        )
 
 
 def test_what_refuted_the_program_is_said(case: Case) -> None:
     def told(verdict: Verdict) -> str:
-        return context.situation(replace(case, verdict=verdict), case.hypothesis)[0].text.split("\n")[2]
+        return prompt_context.situation(replace(case, verdict=verdict), case.hypothesis)[0].text.split("\n")[2]
 
     running, completed = Status.RUNNING, Status.COMPLETED
     example = Counterexample(0, 1, 0, None, running, running, 0, (), "It is wrong.")
@@ -247,7 +253,7 @@ def test_what_refuted_the_program_is_said(case: Case) -> None:
     assert "mend all that is new" in told(Verdict(Outcome.FAULT, fault.reason, fault=fault))
     refused = Version(Decision.REPAIR_CODE, TRUE, Outcome.FAULT, "It raised.", 1)
     late = replace(case, verdict=Verdict(Outcome.FAULT, "It raised."), history=[refused])
-    assert "New evidence came" in context.situation(late, case.hypothesis)[0].text
+    assert "New evidence came" in prompt_context.situation(late, case.hypothesis)[0].text
 
 
 def test_a_first_request_speaks_of_nothing_that_is_not_there_yet(tmp_path: Path, host: Host) -> None:
@@ -263,7 +269,7 @@ def test_a_first_request_speaks_of_nothing_that_is_not_there_yet(tmp_path: Path,
         )
     assert "TOOL: python" in model.requests[1].text
     judge = model.requests[2]
-    assert judge.system == prompts.prompt("contract") and "scientist" not in judge.system
+    assert judge.system == templates.prompt("contract") and "scientist" not in judge.system
 
 
 def test_a_judge_is_shown_what_changed_since_the_last_faithful_pair(case: Case) -> None:
@@ -279,16 +285,16 @@ def test_a_judge_is_shown_what_changed_since_the_last_faithful_pair(case: Case) 
 
 
 def test_every_prompt_has_the_version_it_is_listed_with() -> None:
-    changed = [op for op in prompts.OPS if "+" in prompts.version(op)]
-    assert not changed, f"raise the number of {changed} in prompts/versions.txt: {[prompts.version(op) for op in changed]}"
+    changed = [op for op in templates.OPS if "+" in templates.version(op)]
+    assert not changed, f"raise the number of {changed} in prompts/versions.txt: {[templates.version(op) for op in changed]}"
 
 
 def test_prompts_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prompts"]) == 0
     listed = capsys.readouterr().out
-    assert all(f"{op:9}{prompts.version(op)}" in listed for op in prompts.OPS)
+    assert all(f"{op:9}{templates.version(op)}" in listed for op in templates.OPS)
     assert main(["prompts", "judge", "--no-rulebook"]) == 0
-    assert prompts.prompt("judge", rulebook=False).rstrip() in capsys.readouterr().out
+    assert templates.prompt("judge", rulebook=False).rstrip() in capsys.readouterr().out
     assert main(["prompts", "dream"]) == 2
     assert "no operator 'dream'" in capsys.readouterr().err
 

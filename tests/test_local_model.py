@@ -15,10 +15,10 @@ import local_model
 import pytest
 from test_session import bodies
 
-from lawbook import cli
-from lawbook.checking import check
-from lawbook.memory.ledger import Kind, Ledger
-from lawbook.runfolder import runs_in
+from lawbook.cli import main
+from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.runs.folder import runs_in
+from lawbook.runs.recheck import check
 
 pytestmark = pytest.mark.skipif(not os.environ.get("LAWBOOK_LOCAL_MODEL"), reason="make test-local fetches the model and plays")
 
@@ -32,7 +32,7 @@ def test_a_model_that_cannot_play_fails_honestly(
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with local_model.served() as address:
         mind = f"llm:openai-compatible:{address}/v1#smollm2{MANNER}"
-        code = cli.main(["play", WORLD, "--mind", mind, "--budget", "8", "--plain", "--out", str(tmp_path)])
+        code = main.main(["play", WORLD, "--mind", mind, "--budget", "8", "--plain", "--out", str(tmp_path)])
         said = capsys.readouterr()
         assert code in (0, 1) and "internal" not in said.err, said.err
     folder = next(runs_in(tmp_path))
@@ -50,7 +50,7 @@ def test_a_model_that_cannot_play_fails_honestly(
         rules = [line.strip() for line in book.splitlines() if line.strip()]
         assert all(any(line in text or json.dumps(line)[1:-1] in text for text in texts) for line in rules)
     capsys.readouterr()
-    assert cli.main(["show", str(folder.path), "--json"]) == 0
+    assert main.main(["show", str(folder.path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     bill = told["bill"]
     assert bill["output"] > 50 and bill["input"] > 1000 and bill["cached"] > 0 and bill["unpriced"] == sum(bill["calls"].values())

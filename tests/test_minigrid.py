@@ -14,8 +14,8 @@ import pytest
 from minigrid.core.constants import COLOR_TO_IDX, OBJECT_TO_IDX, STATE_TO_IDX
 from minigrid.wrappers import FullyObsWrapper
 
+from lawbook.core.record import Action, Status
 from lawbook.errors import UsageError
-from lawbook.record import Action, Status
 from lawbook.worlds.address import WorldAddress, make, world_source
 from lawbook.worlds.minigrid import RULES, code, shortest, view
 from lawbook.worlds.process import WorldProcess

@@ -16,17 +16,17 @@ import pytest
 from arc_games import lay_out
 from arc_server import demo_source
 
-from lawbook import wire
-from lawbook.answers import Judgement, Probe, Subgoal
-from lawbook.host.host import Host
-from lawbook.hypothesis import Hypothesis, Proposal
-from lawbook.launch import new_run
-from lawbook.memory.ledger import Kind, Ledger
-from lawbook.minds.mind import Case, Mind
-from lawbook.minds.sources import make_mind
-from lawbook.record import Action
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder
+from lawbook.core import ipc
+from lawbook.core.hypothesis import Hypothesis, Proposal
+from lawbook.core.record import Action
+from lawbook.core.results import Judgement, Probe, Subgoal
+from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.minds.base import Case, Mind
+from lawbook.minds.registry import make_mind
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.sandbox.host import Host
 
 NAMES = re.compile(rb"zq77|a walk in|zquare|0a1b2c3d", re.IGNORECASE)
 
@@ -119,14 +119,14 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Listening, 
     patch, sent = pytest.MonkeyPatch(), list[bytes]()
     patch.setenv("LAWBOOK_GAMES", str(root / "games"))
     patch.setenv("ZQ77", "a walk in zquare")  # of our own environment nothing is passed on
-    real = wire.send
+    real = ipc.send
 
     def overheard(sock: Any, header: dict[str, Any], blobs: Any = ()) -> None:
-        if str(sys._getframe(1).f_globals["__name__"]).startswith("lawbook.host"):
+        if str(sys._getframe(1).f_globals["__name__"]).startswith("lawbook.sandbox"):
             sent.extend([repr(header).encode(), *(bytes(blob) for blob in blobs)])
         real(sock, header, blobs)
 
-    patch.setattr(wire, "send", overheard)
+    patch.setattr(ipc, "send", overheard)
     try:
         with Host() as host:
             mind = Listening(make_mind("induce"), host)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import ndimage
 
-from lawbook import perception
-from lawbook.perception import Change, Click, Region
+from lawbook.core import perception
+from lawbook.core.perception import Change, Click, Region
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))
 from frames import awkward

@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from minds import Scripted, as_proposal, replaced, worked_example
 
-from lawbook.answers import Plan, Prediction, Probe
-from lawbook.dispute import ways as ways_of
+from lawbook.core.hypothesis import Decision, Proposal
+from lawbook.core.record import Action, Status, freeze
+from lawbook.core.results import Plan, Prediction, Probe
 from lawbook.errors import RefusedError, UsageError
-from lawbook.host.host import Host, Program
-from lawbook.hypothesis import Decision, Proposal
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Event, Kind
-from lawbook.minds.mind import Case, Why
-from lawbook.population import Way, disputed, way
-from lawbook.record import Action, Status, freeze
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder
-from lawbook.session import Session
-from lawbook.state import Ending, Sort
+from lawbook.ledger.ledger import Event, Kind
+from lawbook.minds.base import Case, Why
+from lawbook.planning.disagreement import ways as ways_of
+from lawbook.planning.population import Way, disputed, way
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.session import Session
+from lawbook.runs.state import Ending, Sort
+from lawbook.sandbox.host import Host, Program
 
 LAKE = "gym:FrozenLake-v1?size=4"
 """SFFF FHFH FFFH HFFG. Actions: 1 left, 2 down, 3 right, 4 up. Shortest way: 6."""

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lawbook.core.record import Observation, Record, Status
 from lawbook.errors import MindError, UsageError
-from lawbook.host.host import Host
-from lawbook.launch import new_run
-from lawbook.minds.mind import Case, Interface, Why
+from lawbook.minds.base import Case, Interface, Why
 from lawbook.minds.random import SOURCE
-from lawbook.record import Observation, Record, Status
-from lawbook.run import play
-from lawbook.runfolder import RunConfig
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.sandbox.host import Host
 
 
 def case(call: int, seed: int = 0, available: tuple[int, ...] = (1, 2, 4)) -> Case:

@@ -20,20 +20,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from minds import DOCS, Scripted, replaced, worked_example
 
-from lawbook import recordings
-from lawbook.answers import Fault, Outcome
+from lawbook.arc import recording_io
+from lawbook.arc.recording_format import parse, written
+from lawbook.arc.recording_io import export_run, import_recording, survey
+from lawbook.core.hypothesis import ENGINE
+from lawbook.core.record import RESET, Action, Record, Status
+from lawbook.core.results import Fault, Outcome
 from lawbook.errors import UsageError
-from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Kind, Ledger
-from lawbook.memory.recording import parse, written
-from lawbook.record import RESET, Action, Record, Status
-from lawbook.recordings import export_run, import_recording, survey
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder, runs_in
-from lawbook.state import Ending, fold
-from lawbook.verify import verify
+from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.runs.folder import RunConfig, RunFolder, runs_in
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.state import Ending, fold
+from lawbook.sandbox.host import Host
+from lawbook.verification.replay import verify
 from lawbook.worlds.address import WorldAddress, make
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data" / "recordings"
@@ -143,7 +143,7 @@ def plays(draw: st.DrawFn) -> tuple[list[str], Record]:
         return [np.array([[dice.randrange(256) for _ in range(3)] for _ in range(2)], np.uint8) for _ in range(dice.randint(1, 3))]
 
     def see(action: Action | None, shown: list[np.ndarray], status: Status) -> None:
-        record.extend(action, recordings.Observation(tuple(shown), status, level, (1, 2, 6)))
+        record.extend(action, recording_io.Observation(tuple(shown), status, level, (1, 2, 6)))
 
     shown = frames()
     line("RESET", {}, shown, "NOT_FINISHED")
@@ -432,7 +432,7 @@ def test_what_is_asked_for_is_checked_before_anything_is_read(tmp_path: Path) ->
 def test_an_import_that_is_interrupted_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text("\n".join([with_()] * 9))
-    pack, calls = recordings.pack_observation, [0]
+    pack, calls = recording_io.pack_observation, [0]
 
     def interrupted(*given: Any) -> dict[str, Any]:
         calls[0] += 1
@@ -440,7 +440,7 @@ def test_an_import_that_is_interrupted_leaves_nothing(tmp_path: Path, monkeypatc
             raise KeyboardInterrupt
         return pack(*given)
 
-    monkeypatch.setattr(recordings, "pack_observation", interrupted)
+    monkeypatch.setattr(recording_io, "pack_observation", interrupted)
     with pytest.raises(KeyboardInterrupt):
         import_recording(file, tmp_path / "runs")
     assert list((tmp_path / "runs").iterdir()) == []

@@ -9,14 +9,14 @@ import pytest
 from meadow import Meadow, recorded
 from minds import Scripted, replaced, worked_example
 
-from lawbook.answers import Limits
-from lawbook.cli import main
-from lawbook.host.host import Host, Program
-from lawbook.hypothesis import ENGINE, Decision, Hypothesis, Proposal
-from lawbook.launch import new_run
-from lawbook.record import Action
-from lawbook.regression import completed, regress, report
-from lawbook.runfolder import RunConfig
+from lawbook.cli.main import main
+from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
+from lawbook.core.record import Action
+from lawbook.core.results import Limits
+from lawbook.planning.regression import completed, regress, report
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run
+from lawbook.sandbox.host import Host, Program
 from lawbook.worlds.world import World
 
 LEVELS = [["@.G....."], ["@...G..."], ["@......G"]]

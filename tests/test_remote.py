@@ -15,20 +15,20 @@ from arc_server import Server, demo_source, serving
 from minds import Scripted
 from test_score import LOSE, MARK, SCRIPTS, WALK
 
-from lawbook.cli import main
+from lawbook.arc import remote, settings
+from lawbook.arc.remote import RemoteArcWorld
+from lawbook.arc.submit import submit
+from lawbook.cli.main import main
+from lawbook.core.record import RESET, Action, Observation, Status
 from lawbook.errors import UsageError, WorldError
-from lawbook.host.host import Host
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Ledger
-from lawbook.record import RESET, Action, Observation, Status
-from lawbook.runfolder import RunConfig, RunFolder
-from lawbook.score.counts import Counting, counting
-from lawbook.session import Session
-from lawbook.state import Ending
-from lawbook.submit import submit
-from lawbook.worlds import arc, arcremote
+from lawbook.ledger.ledger import Ledger
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.session import Session
+from lawbook.runs.state import Ending
+from lawbook.sandbox.host import Host
+from lawbook.scoring.billing import Counting, counting
 from lawbook.worlds.address import WorldAddress, make
-from lawbook.worlds.arcremote import RemoteArcWorld
 
 logging.getLogger("werkzeug").setLevel(logging.ERROR)
 
@@ -54,16 +54,16 @@ def server(running: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
 
 
 def connect(server: Server, monkeypatch: pytest.MonkeyPatch, key: str = "our-key") -> None:
-    for name in (arc.KEY, arc.URL, arc.COOKIES, arc.GAMES, arc.MODE, arc.TICKET):
+    for name in (settings.KEY, settings.URL, settings.COOKIES, settings.GAMES, settings.MODE, settings.TICKET):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv(arc.URL, server.url)
-    monkeypatch.setenv(arc.KEY, key)
+    monkeypatch.setenv(settings.URL, server.url)
+    monkeypatch.setenv(settings.KEY, key)
     server.calls.clear()
     server.keys = None
 
 
 def world(name: str = "zq77", mode: str = "online", card: str = "", **options: str) -> RemoteArcWorld:
-    made = make(WorldAddress.parse(arc.addressed(f"arc:{name}", mode=mode, card=card, **options)))
+    made = make(WorldAddress.parse(settings.addressed(f"arc:{name}", mode=mode, card=card, **options)))
     assert isinstance(made, RemoteArcWorld)
     return made
 
@@ -84,7 +84,7 @@ def test_the_spec_says_what_a_server_tells_and_that_nothing_can_be_replayed(serv
     spec = world().spec
     assert (spec.shape, spec.levels, spec.clicks, spec.replayable) == ((64, 64), 3, (6,), False)
     assert spec.baselines is None  # this server does not tell what people took
-    os.environ[arc.GAMES] = str(games)  # monkeypatch takes it away again
+    os.environ[settings.GAMES] = str(games)  # monkeypatch takes it away again
     assert world().spec.baselines == tuple(BASELINES)
 
 
@@ -92,7 +92,7 @@ def test_the_spec_says_what_a_server_tells_and_that_nothing_can_be_replayed(serv
 def test_online_shows_and_bills_what_offline_shows(server: Server, games: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The scripts reset in every situation: first of all, in a level, after one, twice, after game over, after a win."""
     there = world()
-    monkeypatch.setenv(arc.GAMES, str(games))
+    monkeypatch.setenv(settings.GAMES, str(games))
     here, counts = make(WorldAddress.parse("arc:zq77")), Counting(3)
     assert same(there.reset(), here.reset())
     counts.opened()
@@ -101,7 +101,7 @@ def test_online_shows_and_bills_what_offline_shows(server: Server, games: Path, 
         assert same(seen, send(here, action))  # type: ignore[arg-type]
         counts.add(action, seen.status, seen.level)
     assert there.rejoin(0) == counts.billed
-    (game,) = arcremote.read_card(json.loads(there.spec.ticket)["card"], "online")["environments"]
+    (game,) = remote.read_card(json.loads(there.spec.ticket)["card"], "online")["environments"]
     assert [run["level_actions"] for run in game["runs"]] == [[a for a, _, _ in p.levels(BASELINES)] for p in counts.plays]
     assert server.sent()[1:] == ["RESET" if action == RESET else f"ACTION{action.id}" for action in SCRIPTS[name]]
 
@@ -127,7 +127,7 @@ def test_a_demo_game_is_played_over_rest_as_at_home(server: Server) -> None:
 def test_competition_bills_a_reset_that_does_nothing(games: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(games, competition=True) as server:
         connect(server, monkeypatch)
-        card = arcremote.open_card("competition", ["t"], "https://example.org/source")
+        card = remote.open_card("competition", ["t"], "https://example.org/source")
         played, counts = world(mode="competition", card=card.id), Counting(3, competition=True)
         before = played.reset()
         counts.opened()
@@ -138,7 +138,7 @@ def test_competition_bills_a_reset_that_does_nothing(games: Path, name: str, mon
             counts.add(action, seen.status, seen.level)
             before = seen
         assert played.rejoin(0) is None  # nobody sees such a card before it is closed
-        told = arcremote.close_card(card.id, "competition")
+        told = remote.close_card(card.id, "competition")
         (game,) = [one for one in told["environments"] if one["id"].startswith("zq77")]
         assert (len(game["runs"]), game["actions"]) == counts.billed
         assert [run["resets"] for run in game["runs"]] == [play.resets for play in counts.plays]
@@ -152,11 +152,11 @@ def test_competition_bills_a_reset_that_does_nothing(games: Path, name: str, mon
 
 
 def test_a_card_that_was_closed_takes_no_more(server: Server) -> None:
-    card = arcremote.open_card("online").id
+    card = remote.open_card("online").id
     played = world(card=card)
     played.reset()
-    assert arcremote.read_card(card, "online")["total_actions"] == 0
-    arcremote.close_card(card, "online")
+    assert remote.read_card(card, "online")["total_actions"] == 0
+    remote.close_card(card, "online")
     with pytest.raises(WorldError, match=r"HTTP 400.*card that was closed"):
         played.step(WALK)
     with pytest.raises(WorldError, match="HTTP 400"):
@@ -164,7 +164,7 @@ def test_a_card_that_was_closed_takes_no_more(server: Server) -> None:
     with pytest.raises(UsageError, match=r"could not be opened.*HTTP 400"):
         world(card=card)
     with pytest.raises(UsageError, match=r"could not be closed.*HTTP 404"):
-        arcremote.close_card(card, "online")
+        remote.close_card(card, "online")
 
 
 def test_after_game_over_a_server_answers_400_and_bills_nothing(server: Server) -> None:
@@ -202,17 +202,17 @@ def test_a_slow_answer_is_waited_for_as_long_as_was_asked_for(server: Server) ->
 
 def test_keys_missing_or_refused_are_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.keys = {"our-key"}
-    monkeypatch.setenv(arc.KEY, "wrong-key")
-    for attempt in (lambda: world(), lambda: arcremote.open_card("online")):
+    monkeypatch.setenv(settings.KEY, "wrong-key")
+    for attempt in (lambda: world(), lambda: remote.open_card("online")):
         with pytest.raises(UsageError, match=r"refuses the key.*ARC_API_KEY") as refused:
             attempt()
         assert "wrong-key" not in str(refused.value)
-    monkeypatch.delenv(arc.KEY)
+    monkeypatch.delenv(settings.KEY)
     server.keys = None
     with pytest.raises(UsageError, match="ARC_API_KEY is not set"):
         world()
-    monkeypatch.setenv(arc.KEY, "our-key")
-    monkeypatch.setenv(arc.URL, "http://127.0.0.1:9")
+    monkeypatch.setenv(settings.KEY, "our-key")
+    monkeypatch.setenv(settings.URL, "http://127.0.0.1:9")
     with pytest.raises(UsageError, match=r"could not be listed.*ARC_BASE_URL"):
         world()
 
@@ -224,29 +224,29 @@ def test_a_game_that_is_not_there_is_named(server: Server, name: str, says: str)
 
 
 def test_options_say_how_and_are_said_once() -> None:
-    assert arc.addressed("arc:zq77?seed=1", mode="online", card="") == "arc:zq77?seed=1&mode=online"
+    assert settings.addressed("arc:zq77?seed=1", mode="online", card="") == "arc:zq77?seed=1&mode=online"
     with pytest.raises(UsageError, match="keep one"):
-        arc.addressed("arc:zq77?mode=online", mode="competition")
+        settings.addressed("arc:zq77?mode=online", mode="competition")
     with pytest.raises(UsageError, match="no game of ARC-AGI-3"):
-        arc.addressed("demo:maze", mode="online")
+        settings.addressed("demo:maze", mode="online")
     with pytest.raises(UsageError, match="mode is one of"):
         make(WorldAddress.parse("arc:zq77?mode=onlin"))
 
 
 def test_only_a_world_on_a_server_is_given_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(arc.KEY, "our-key")
-    given = [arc.environment(WorldAddress.parse(text)) for text in ("arc:zq77", "demo:maze", "arc:zq77?mode=online")]
-    assert [arc.KEY in one for one in given] == [False, False, True]
+    monkeypatch.setenv(settings.KEY, "our-key")
+    given = [settings.environment(WorldAddress.parse(text)) for text in ("arc:zq77", "demo:maze", "arc:zq77?mode=online")]
+    assert [settings.KEY in one for one in given] == [False, False, True]
 
 
 def test_normal_mode_downloads_a_game_once_and_plays_it_here(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(arc.GAMES, str(tmp_path))
+    monkeypatch.setenv(settings.GAMES, str(tmp_path))
     played = make(WorldAddress.parse("arc:zq77?mode=normal"))
     assert played.spec.replayable and played.reset().level == 0
     assert (tmp_path / "zq77" / "0a1b2c3d" / "zq77.py").is_file() and server.sent() == []
-    assert arc.KEY not in os.environ  # before the game's own code runs
+    assert settings.KEY not in os.environ  # before the game's own code runs
     assert [played.step(WALK).level for _ in range(3)] == [0, 0, 1]
 
 
@@ -255,9 +255,9 @@ def test_normal_mode_downloads_a_game_once_and_plays_it_here(
 
 def paused(server: Server, tmp_path: Path, host: Host, fault: str, mode: str = "online") -> tuple[Path, Sequence[str]]:
     """A run that broke off at its third action because of a fault; its folder, and what had been sent by then."""
-    card = arcremote.open_card(mode)
+    card = remote.open_card(mode)
     card.share()
-    config = RunConfig(arc.addressed("arc:zq77", mode=mode, card=card.id), mind="scripted", protocol="vanilla", budget=9)
+    config = RunConfig(settings.addressed("arc:zq77", mode=mode, card=card.id), mind="scripted", protocol="vanilla", budget=9)
     with pytest.raises(WorldError), new_run(config, tmp_path, host=host, mind=Scripted()) as (folder, session):
         session.probe(WALK, "?")
         session.probe(MARK, "?")
@@ -311,7 +311,7 @@ def test_in_competition_nobody_says_and_the_run_ends(
 
 
 def test_a_run_that_was_killed_between_two_actions_goes_on_where_it_was(server: Server, tmp_path: Path, host: Host) -> None:
-    config = RunConfig(arc.addressed("arc:zq77", mode="online"), mind="scripted", protocol="vanilla", budget=9)
+    config = RunConfig(settings.addressed("arc:zq77", mode="online"), mind="scripted", protocol="vanilla", budget=9)
     with new_run(config, tmp_path, host=host, mind=Scripted()) as (folder, session):
         session.probe(WALK, "?")
     for session in resumed(folder.path, host):
@@ -328,7 +328,7 @@ def test_a_run_that_was_killed_between_two_actions_goes_on_where_it_was(server: 
 @pytest.fixture
 def offline(games: Path, tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     """A run that was played at home: a level, a game over, a reset, another level."""
-    monkeypatch.setenv(arc.GAMES, str(games))
+    monkeypatch.setenv(settings.GAMES, str(games))
     config = RunConfig("arc:zq77", mind="scripted", protocol="vanilla", budget=99)
     with new_run(config, tmp_path / "runs", host=host, mind=Scripted()) as (folder, session):
         for action in (WALK, WALK, WALK, MARK, LOSE):
@@ -396,7 +396,7 @@ def test_what_cannot_be_submitted_is_refused_before_a_card_is_opened(
 def test_play_opens_a_card_plays_on_it_and_closes_it(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(arc.MODE, "ONLINE")  # the toolkit's own word for it
+    monkeypatch.setenv(settings.MODE, "ONLINE")  # the toolkit's own word for it
     play = ["play", "arc:dm00", "--mind", "random", "--budget", "8", "--out", str(tmp_path), "--tag", "one", "--json"]
     assert main(play) == 1
     told = capsys.readouterr()
@@ -445,6 +445,6 @@ def test_a_campaign_plays_on_one_card(server: Server, tmp_path: Path, capsys: py
 def test_a_closed_card_leaves_an_action_in_doubt(server: Server, tmp_path: Path, host: Host) -> None:
     folder, sent = paused(server, tmp_path, host, "drop")
     card = RunFolder.open(folder).config().world.rpartition("card=")[2]
-    arcremote.close_card(card, "online")
+    remote.close_card(card, "online")
     for session in resumed(folder, host):
         assert session.ended is Ending.IN_DOUBT and server.sent() == sent

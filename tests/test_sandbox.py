@@ -23,12 +23,12 @@ import pytest
 from hostile import program
 from strays import processes
 
-from lawbook.answers import Fault, Start
+from lawbook.core.record import Action
+from lawbook.core.results import Fault, Start
 from lawbook.errors import HostError
-from lawbook.host import landlock, seccomp
-from lawbook.host.host import Host, Program
-from lawbook.host.sandbox import SandboxReport
-from lawbook.record import Action
+from lawbook.sandbox import landlock, seccomp
+from lawbook.sandbox.confinement import SandboxReport
+from lawbook.sandbox.host import Host, Program
 
 MEMORY = 300 + os.getpid() % 97  # tells our processes from everybody else's
 START = Start(np.zeros((4, 4), dtype=np.uint8), 0, (1, 2))
@@ -110,13 +110,13 @@ def without(blind: list[tuple[int, ...]], code: str) -> subprocess.CompletedProc
 
 
 def test_a_machine_without_landlock_is_refused() -> None:
-    done = without(NO_LANDLOCK, "from lawbook.host.host import Host; Host()")
+    done = without(NO_LANDLOCK, "from lawbook.sandbox.host import Host; Host()")
     assert done.returncode == 1
     assert re.search(r"HostError: This machine cannot keep .*landlock absent, .*read possible, .*--weak-sandbox", done.stderr)
 
 
 def test_a_machine_without_seccomp_is_refused() -> None:
-    done = without(NO_SECCOMP, "from lawbook.host.host import Host; Host()")
+    done = without(NO_SECCOMP, "from lawbook.sandbox.host import Host; Host()")
     assert done.returncode == 1
     assert re.search(r"HostError: .*seccomp absent, read denied, connect possible, .*--weak-sandbox", done.stderr)
 

@@ -17,13 +17,13 @@ from arcengine import GameAction, GameState
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lawbook.cli import main
-from lawbook.record import RESET, Action, Status
-from lawbook.score.counts import Counted, Counting, Play
-from lawbook.score.published import SYSTEMS, published
-from lawbook.score.rhae import Level, game_score, level_score, mean_score
-from lawbook.score.tables import Row, means, table
-from lawbook.worlds.arcgame import click, observed
+from lawbook.cli.main import main
+from lawbook.core.record import RESET, Action, Status
+from lawbook.scoring.billing import Counted, Counting, Play
+from lawbook.scoring.published import SYSTEMS, published
+from lawbook.scoring.rhae import Level, game_score, level_score, mean_score
+from lawbook.scoring.tables import Row, means, table
+from lawbook.worlds.arcengine_world import click, observed
 
 FIRST, *_, LAST = published()
 LEVELS = st.lists(st.builds(Level, st.integers(0, 400), st.integers(0, 400), st.booleans()), max_size=12)

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from workers import PLENTY, START, counter, worker
 
-from lawbook.answers import Fault, Limits, NoPlan, Start
-from lawbook.host.handle import Found
-from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE
-from lawbook.record import Action
+from lawbook.core.hypothesis import ENGINE
+from lawbook.core.record import Action
+from lawbook.core.results import Fault, Limits, NoPlan, Start
+from lawbook.sandbox.host import Host
+from lawbook.sandbox.worker_client import Found
 
 
 @pytest.fixture(scope="module")

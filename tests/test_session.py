@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from minds import Scripted, replaced, worked_example
 
-from lawbook.answers import Judgement, NoPlan, Outcome, Plan, Probe, Subgoal
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
+from lawbook.core.record import RESET, Action, Status
+from lawbook.core.results import Judgement, NoPlan, Outcome, Plan, Probe, Subgoal
 from lawbook.errors import RefusedError, UsageError
-from lawbook.host.host import Host
-from lawbook.hypothesis import Decision, Hypothesis, Proposal
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.git import GitMemory
-from lawbook.memory.ledger import Event, Kind, Ledger
-from lawbook.minds.mind import Mind, Why
-from lawbook.record import RESET, Action, Status
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder
-from lawbook.state import Ending, Sort, State, fold
+from lawbook.ledger.git_versions import GitMemory
+from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.minds.base import Mind, Why
+from lawbook.runs.folder import RunConfig, RunFolder
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.state import Ending, Sort, State, fold
+from lawbook.sandbox.host import Host
 
 LAKE = "gym:FrozenLake-v1?size=4"
 """Gymnasium's own 4 x 4 map: SFFF FHFH FFFH HFFG. Actions: 1 left, 2 down, 3 right, 4 up. Shortest way: 6."""

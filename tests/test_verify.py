@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from lawbook import verify as module
-from lawbook.answers import Counterexample, Fault, Outcome, Prediction, Start, Verdict
-from lawbook.counterexample import MAX_REGIONS, describe
-from lawbook.host.host import Host, Program
-from lawbook.hypothesis import ENGINE
-from lawbook.record import RESET, Action, Observation, Record, Status, Trajectory, freeze
-from lawbook.verify import COMPARES, Comparison, compare, frame_difference, verify
+from lawbook.core.hypothesis import ENGINE
+from lawbook.core.record import RESET, Action, Observation, Record, Status, Trajectory, freeze
+from lawbook.core.results import Counterexample, Fault, Outcome, Prediction, Start, Verdict
+from lawbook.sandbox.host import Host, Program
+from lawbook.verification import replay as module
+from lawbook.verification.counterexample import MAX_REGIONS, describe
+from lawbook.verification.replay import COMPARES, Comparison, compare, frame_difference, verify
 
 R, C, O, T = Status.RUNNING, Status.COMPLETED, Status.OVER, Status.TRUNCATED  # noqa: E741
 SHAPE = (2, 3)
@@ -489,6 +489,6 @@ def test_a_comparison_that_looks_at_nothing_is_no_pass(host: Host, monkeypatch: 
 
 
 def test_every_field_of_a_protocol_is_known() -> None:
-    from lawbook.gate import PROTOCOLS
+    from lawbook.protocols.protocol import PROTOCOLS
 
     assert all(set(row.compares) <= set(COMPARES) for row in PROTOCOLS.values())

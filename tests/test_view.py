@@ -19,23 +19,23 @@ from minds import Scripted, replaced
 from rich.console import Console
 from screen import plain, text_of
 
-from lawbook.checking import check
-from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE, RULEBOOK, Decision, Proposal
-from lawbook.launch import new_run, resumed_run
-from lawbook.memory.ledger import Kind, Ledger
-from lawbook.record import Action
-from lawbook.run import play
-from lawbook.runfolder import RunConfig
-from lawbook.state import fold
-from lawbook.view import picture, report, tell
-from lawbook.view.live import Lines, Picture, what_now
-from lawbook.view.numbers import brief, numbers
-from lawbook.view.rules import changes, diff, entries
-from lawbook.view.scene import Scene
-from lawbook.view.story import story
-from lawbook.view.told import Missed, Proposed
-from lawbook.view.words import clean, first_sentence, one_line, seconds
+from lawbook.core.hypothesis import ENGINE, RULEBOOK, Decision, Proposal
+from lawbook.core.record import Action
+from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.runs.folder import RunConfig
+from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.runs.recheck import check
+from lawbook.runs.state import fold
+from lawbook.sandbox.host import Host
+from lawbook.view import html_report, summary_svg, text_output
+from lawbook.view.display_events import Missed, Proposed
+from lawbook.view.event_stream import story
+from lawbook.view.formatting import clean, first_sentence, one_line, seconds
+from lawbook.view.live_display import Lines, Picture, what_now
+from lawbook.view.live_layout import Scene
+from lawbook.view.metrics import brief, numbers
+from lawbook.view.rulebook_diff import changes, diff, entries
 
 LAKE = "gym:FrozenLake-v1?size=4"
 
@@ -116,15 +116,15 @@ def test_a_run_that_did_not_end_has_numbers_too(host: Host, tmp_path: Path) -> N
     with Ledger.open(folder.ledger, readonly=True) as ledger:
         n = numbers(ledger)
         assert n.outcome is None and n.actions == 1 and n.levels_completed == 0
-        assert "not ended" in "".join(str(line) for line in tell.show(n, folder.path))
-        assert "not ended" in report.render(ledger)
+        assert "not ended" in "".join(str(line) for line in text_output.show(n, folder.path))
+        assert "not ended" in html_report.render(ledger)
 
 
 # -- what is told ----------------------------------------------------------------------------------------------------------------
 
 
 def test_history_tells_every_proposal_with_its_diff_and_verdict(scripted: Ledger) -> None:
-    text = "\n".join(str(line) for line in tell.history(scripted, full=True))
+    text = "\n".join(str(line) for line in text_output.history(scripted, full=True))
     told = [one for one, _ in story(scripted) if isinstance(one, Proposed)]
     assert [one.number for one in told] == list(range(1, len(told) + 1)) and len(told) >= 2
     assert text.count("proposal ") >= len(told)
@@ -133,21 +133,21 @@ def test_history_tells_every_proposal_with_its_diff_and_verdict(scripted: Ledger
 
 
 def test_full_history_holds_the_whole_texts(scripted: Ledger) -> None:
-    text = "\n".join(str(line) for line in tell.history(scripted, full=True))
+    text = "\n".join(str(line) for line in text_output.history(scripted, full=True))
     for line in TRUE.files[ENGINE].splitlines():
         assert line in text
 
 
 def test_a_history_of_one_member_is_of_that_member(ledgers: dict[str, Path]) -> None:
     with Ledger.open(ledgers["population"], readonly=True) as ledger:
-        text = "\n".join(str(line) for line in tell.history(ledger, member=1))
+        text = "\n".join(str(line) for line in text_output.history(ledger, member=1))
     assert "member 1" in text and "member 0" not in text
 
 
 def test_nothing_told_is_obeyed_by_a_terminal(ledger: Ledger) -> None:
     texts = [
-        *(str(line) for line in tell.history(ledger, full=True)),
-        *(str(line) for line in tell.show(numbers(ledger), Path("run"))),
+        *(str(line) for line in text_output.history(ledger, full=True)),
+        *(str(line) for line in text_output.show(numbers(ledger), Path("run"))),
         *(told.line for told, _ in story(ledger)),
     ]
     assert texts and not any(
@@ -163,7 +163,7 @@ def test_a_run_won_by_a_step_that_refuted_its_program_says_so(host: Host, tmp_pa
             session.probe(Action(number), "on to the present?")
         assert session.ended == "won"
     with Ledger.open(folder.ledger, readonly=True) as ledger:
-        told = "\n".join(str(line) for line in tell.checked(check(ledger)))
+        told = "\n".join(str(line) for line in text_output.checked(check(ledger)))
     assert "member 0: the last step refuted version 1, so there is nothing to verify" in told
 
 
@@ -354,7 +354,7 @@ class Page(HTMLParser):
 
 
 def test_the_report_is_one_page_that_runs_its_own_script_and_fetches_nothing(ledger: Ledger) -> None:
-    text = report.render(ledger)
+    text = html_report.render(ledger)
     page, n = Page(text), numbers(ledger)
     assert not page.tags["iframe"] and not page.tags["link"] and not page.handlers
     assert all(address.startswith("data:image/png;base64,") for address in page.addresses)
@@ -366,7 +366,7 @@ def test_the_report_is_one_page_that_runs_its_own_script_and_fetches_nothing(led
 
 
 def test_the_report_shows_boards_texts_and_diffs(scripted: Ledger) -> None:
-    page = Page(report.render(scripted))
+    page = Page(html_report.render(scripted))
     assert "predicted" in page.text and "observed" in page.text and page.tags["img"] >= 3
     assert "version 1 accepted" in page.text and "asked because of mismatch" in page.text
     for line in TRUE.rulebook.splitlines() + TRUE.files[ENGINE].splitlines():
@@ -375,7 +375,7 @@ def test_the_report_shows_boards_texts_and_diffs(scripted: Ledger) -> None:
 
 def test_harmful_texts_are_text_in_the_report(ledgers: dict[str, Path]) -> None:
     with Ledger.open(ledgers["evil"], readonly=True) as ledger:
-        text = report.render(ledger)
+        text = html_report.render(ledger)
     text.encode("utf-8")
     assert "\x1b" not in text and "\u202e" not in text and "\x00" not in text and "<script>alert" not in text
     assert set(re.findall(r"<script[^>]*>", text)) - {"<script>"} == set(
@@ -388,7 +388,7 @@ def test_harmful_texts_are_text_in_the_report(ledgers: dict[str, Path]) -> None:
 def test_the_picture_is_sound_svg_with_nothing_from_elsewhere(ledgers: dict[str, Path]) -> None:
     for name in ("scripted", "evil", "population"):
         with Ledger.open(ledgers[name], readonly=True) as ledger:
-            text = picture.draw(ledger)
+            text = summary_svg.draw(ledger)
         root = ET.fromstring(text)
         words = " ".join("".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text"))
         assert "First sight." in words and "A wrong prediction:" in words and "Won." in words and "R1" in words
@@ -400,4 +400,4 @@ def test_there_is_no_picture_of_a_run_without_a_rulebook(ledgers: dict[str, Path
     from lawbook.errors import UsageError
 
     with Ledger.open(ledgers["random"], readonly=True) as ledger, pytest.raises(UsageError, match="nothing to draw"):
-        picture.draw(ledger)
+        summary_svg.draw(ledger)

@@ -30,19 +30,19 @@ from hypothesis import strategies as st
 from minds import Scripted
 from served import Client, served
 
-from lawbook.host.host import Host
-from lawbook.hypothesis import ENGINE, Decision, Proposal, trace
-from lawbook.launch import new_run
-from lawbook.memory.ledger import Kind, Ledger
-from lawbook.run import play
-from lawbook.runfolder import RunConfig, RunFolder, runs_in
-from lawbook.view import compare, film, report
-from lawbook.view.chronicle import Chronicle
+from lawbook.core.hypothesis import ENGINE, Decision, Proposal, trace
+from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.runs.folder import RunConfig, RunFolder, runs_in
+from lawbook.runs.lifecycle import new_run
+from lawbook.runs.loops.memento3 import play
+from lawbook.sandbox.host import Host
+from lawbook.view import compare_page, export_images, html_report
 from lawbook.view.gif import gif
-from lawbook.view.numbers import numbers
+from lawbook.view.metrics import numbers
 from lawbook.view.palette import palette
+from lawbook.view.run_index import Chronicle
 from lawbook.view.web import bundle, overview, steps
-from lawbook.view.web.shelf import OPEN, Shelf
+from lawbook.view.web.run_store import OPEN, Shelf
 
 LAKE = "gym:FrozenLake-v1?size=4"
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -405,7 +405,7 @@ def test_nonsense_is_answered_with_a_sentence(client: Client, path: str, query: 
 
 def test_a_report_of_1000_actions_is_under_5_mb_and_holds_every_frame(long: RunFolder) -> None:
     with Ledger.open(long.ledger, readonly=True) as ledger:
-        page = report.render(ledger)
+        page = html_report.render(ledger)
         blobs = dict(re.findall(r'<script type="text/plain" id="(\w+)"[^>]*>([^<]*)</script>', page))
         assert len(page.encode()) < 5_000_000
         told = json.loads(zlib.decompress(b64decode(blobs["run"])))
@@ -429,9 +429,9 @@ def unshaped(pack: bytes) -> Iterator[np.ndarray]:
 
 def test_a_report_keeps_its_size_whatever_the_frames_hold(long: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What there is no room for is left out, animations first, and the report says how many frames that are."""
-    monkeypatch.setattr(report, "MOST", 500_000)
+    monkeypatch.setattr(html_report, "MOST", 500_000)
     with Ledger.open(long.ledger, readonly=True) as ledger:
-        page = report.render(ledger)
+        page = html_report.render(ledger)
     assert len(page.encode()) < 520_000
     told = json.loads(zlib.decompress(b64decode(re.search(r'id="run"[^>]*>([^<]*)', page)[1])))  # type: ignore[index]
     assert told["series"]["left_out"] > 0 and len(told["steps"]) == 1001
@@ -447,7 +447,7 @@ def test_the_bundle_is_every_module_once_and_imports_nothing() -> None:
 
 
 def test_runs_stand_side_by_side_on_one_page_that_runs_nothing(runs: dict[str, RunFolder], client: Client) -> None:
-    page = compare.render([(name, folder.ledger) for name, folder in runs.items()])
+    page = compare_page.render([(name, folder.ledger) for name, folder in runs.items()])
     assert "<script" not in page and not re.search(r"https?://|@import|url\(| on\w+=", page)
     assert all(name in page for name in runs) and OBEYED.search(page) is None
     status, headers, body = client.ask("/compare?run=scripted&run=population")
@@ -457,7 +457,7 @@ def test_runs_stand_side_by_side_on_one_page_that_runs_nothing(runs: dict[str, R
 
 def test_the_film_of_a_level_shows_every_frame_exactly(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
-    made = image.open(io.BytesIO(film.film(runs["random"].ledger, 0)))
+    made = image.open(io.BytesIO(export_images.film(runs["random"].ledger, 0)))
     with Ledger.open(runs["random"].ledger, readonly=True) as ledger:
         bodies = [event.body for event in ledger.events([Kind.OBSERVE])]
         end = next(k for k, body in enumerate(bodies) if body["level"] > 0)
@@ -468,7 +468,7 @@ def test_the_film_of_a_level_shows_every_frame_exactly(runs: dict[str, RunFolder
             made.seek(k)
             seen = np.asarray(made.convert("RGB"))
             assert np.array_equal(seen[3::7, 3::7], colours[ledger.frame(name)])
-    sheet = image.open(io.BytesIO(film.storyboard(runs["random"].ledger, 0)))
+    sheet = image.open(io.BytesIO(export_images.storyboard(runs["random"].ledger, 0)))
     sheet.load()
     assert sheet.width > 1000
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lawbook.core.record import RESET, Action, Status
 from lawbook.errors import RefusedError, UsageError, WorldError
-from lawbook.record import RESET, Action, Status
-from lawbook.worlds import gym
+from lawbook.worlds import gym_grids
 from lawbook.worlds.address import WorldAddress, make, world_source
 from lawbook.worlds.process import WorldProcess
 
@@ -282,7 +282,7 @@ def test_it_has_another_session_no_keys_and_only_what_it_is_given(monkeypatch):
 def test_it_dies_with_us():
     code = (
         f"import sys; sys.path.append({HERE!r})\n"
-        "from lawbook.worlds.process import WorldProcess; from lawbook.record import Action\n"
+        "from lawbook.worlds.process import WorldProcess; from lawbook.core.record import Action\n"
         f"world = WorldProcess({odd('hangs')!r}); world.reset(); print(world.pid, flush=True); world.step(Action(1))"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as ours:
@@ -343,17 +343,17 @@ def test_one_history_has_one_outcome_and_a_reset_repeats(text):
 
 def way(grid: np.ndarray) -> list[int] | None:
     """Shortest actions over the integer grid alone (our ids: left 1, down 2, right 3, up 4), without the world's own search."""
-    start = tuple(int(n) for n in np.argwhere(grid == gym.AVATAR)[0])
+    start = tuple(int(n) for n in np.argwhere(grid == gym_grids.AVATAR)[0])
     ways: dict[tuple[int, int], list[int]] = {start: []}
     queue = deque([start])
     while queue:
         row, column = queue.popleft()
         for number, (down, right) in {1: (0, -1), 2: (1, 0), 3: (0, 1), 4: (-1, 0)}.items():
             new = (row + down, column + right)
-            if new in ways or not (0 <= new[0] < len(grid) and 0 <= new[1] < len(grid)) or grid[new] == gym.HOLE:
+            if new in ways or not (0 <= new[0] < len(grid) and 0 <= new[1] < len(grid)) or grid[new] == gym_grids.HOLE:
                 continue
             ways[new] = [*ways[(row, column)], number]
-            if grid[new] == gym.GOAL:
+            if grid[new] == gym_grids.GOAL:
                 return ways[new]
             queue.append(new)
     return None
@@ -370,7 +370,7 @@ def test_fifty_lakes_can_be_crossed_and_the_baseline_is_the_shortest_way(size):
             seen = world.step(Action(number))
             assert seen.status is Status.RUNNING and seen.level == 0
         last = world.step(Action(plan[-1]))
-        assert last.status is Status.COMPLETED and last.level == 1 and last.frame[-1, -1] == gym.AVATAR
+        assert last.status is Status.COMPLETED and last.level == 1 and last.frame[-1, -1] == gym_grids.AVATAR
 
 
 def test_a_lake_shows_its_cells_and_ends_in_its_own_ways():
@@ -379,7 +379,7 @@ def test_a_lake_shows_its_cells_and_ends_in_its_own_ways():
     assert first.frame.tolist() == [[4, 0, 0, 0], [0, 1, 0, 1], [0, 0, 0, 1], [1, 0, 0, 2]]
     assert world.step(Action(3)).frame[0].tolist() == [3, 4, 0, 0]  # gym action 2, right; the start shows once left
     fallen = world.step(Action(2))
-    assert fallen.status is Status.OVER and fallen.level == 0 and fallen.frame[1, 1] == gym.AVATAR
+    assert fallen.status is Status.OVER and fallen.level == 0 and fallen.frame[1, 1] == gym_grids.AVATAR
     assert np.array_equal(world.reset().frame, first.frame)
     seen = [world.step(Action(1)) for _ in range(100)]  # 25 actions a side
     assert {o.status for o in seen[:-1]} == {Status.RUNNING} and seen[-1].status is Status.TRUNCATED

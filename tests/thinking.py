@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from minds import Scripted
 
-from lawbook.answers import Judgement, Probe, Subgoal
+from lawbook.core.hypothesis import Hypothesis, Proposal
+from lawbook.core.results import Judgement, Probe, Subgoal
 from lawbook.errors import MindError
-from lawbook.hypothesis import Hypothesis, Proposal
-from lawbook.minds.mind import Case, Exchange, judge_by_trace
+from lawbook.minds.base import Case, Exchange, judge_by_trace
 
 RECEIPT = {"input_tokens": 100, "cached_tokens": 60, "output_tokens": 20, "reasoning_tokens": 5, "dollars": 0.25, "retries": 1}
 

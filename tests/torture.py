@@ -28,11 +28,11 @@ from typing import Any
 
 from stories import STORIES, Story, parted, player, told
 
-from lawbook.audit import audit, mend
+from lawbook.audit.report import audit, mend
 from lawbook.errors import LawbookError
-from lawbook.memory import storage
-from lawbook.memory.ledger import Event, Kind, Ledger
-from lawbook.runfolder import RunFolder
+from lawbook.ledger import sqlite_store
+from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.runs.folder import RunFolder
 
 PATIENCE = 300.0
 """Seconds after which a player counts as hanging, on a machine that has other things to do too."""
@@ -135,7 +135,7 @@ def tree(root: int) -> dict[int, str]:
 def victims(playing: Playing, kind: str) -> list[int]:
     """Process ids of a kind, at this instant; empty when there is none."""
     them = tree(playing.pid)
-    zygotes = [pid for pid, line in them.items() if "lawbook.host.zygote" in line]
+    zygotes = [pid for pid, line in them.items() if "lawbook.sandbox.zygote_server" in line]
     match kind:
         case "run" | "thinking":
             return [playing.pid]
@@ -198,14 +198,14 @@ def pages_end_at(pages: int) -> Callable[[], None]:
     """SQLite finds its disk full when the ledger has so many pages: where no file system of our own can be had to fill."""
 
     def hinder() -> None:
-        connect = storage._connect
+        connect = sqlite_store._connect
 
         def connected(path: Path, mode: str) -> sqlite3.Connection:
             database = connect(path, mode)
             database.execute(f"PRAGMA max_page_count = {pages}")
             return database
 
-        storage._connect = connected
+        sqlite_store._connect = connected
 
     return hinder
 

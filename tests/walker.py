@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lawbook.hypothesis import ENGINE, Hypothesis
+from lawbook.core.hypothesis import ENGINE, Hypothesis
 
 RULEBOOK = """\
 # The board

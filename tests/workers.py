@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from hostile import program as counter
 
-from lawbook.answers import Limits, Start
-from lawbook.host.handle import Worker
-from lawbook.host.host import Host, Program
-from lawbook.hypothesis import ENGINE
+from lawbook.core.hypothesis import ENGINE
+from lawbook.core.results import Limits, Start
+from lawbook.sandbox.host import Host, Program
+from lawbook.sandbox.worker_client import Worker
 
 __all__ = ["PLENTY", "START", "counter", "loaded", "worker"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lawbook.record import Action, Observation, Record, Status, freeze
+from lawbook.core.record import Action, Observation, Record, Status, freeze
 
 UP, DOWN, LEFT, RIGHT = 1, 2, 3, 4
 WAYS = {UP: (-1, 0), DOWN: (1, 0), LEFT: (0, -1), RIGHT: (0, 1)}

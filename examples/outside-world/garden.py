@@ -4,9 +4,9 @@ from random import Random
 
 import numpy as np
 
-from lawbook.record import Action, Observation, Status
+from lawbook.core.record import Action, Observation, Status
 from lawbook.worlds.address import unknown
-from lawbook.worlds.options import Options
+from lawbook.worlds.address_options import Options
 from lawbook.worlds.world import WorldSpec
 
 LAWN, BUSH, GATE, WALKER = range(4)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from lawbook.answers import Judgement, Probe
+from lawbook.core.hypothesis import Hypothesis, Proposal
+from lawbook.core.perception import clicks
+from lawbook.core.record import Action, Frame, Status
+from lawbook.core.results import Judgement, Probe
 from lawbook.errors import MindError, UsageError
-from lawbook.hypothesis import Hypothesis, Proposal
-from lawbook.minds.mind import Case, judge_by_trace
-from lawbook.perception import clicks
-from lawbook.record import Action, Frame, Status
+from lawbook.minds.base import Case, judge_by_trace
 
 Graph = dict[bytes, dict[Action, bytes]]
 

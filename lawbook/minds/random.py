@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from random import Random
 
-from lawbook.answers import Judgement, Probe
+from lawbook.core.hypothesis import Hypothesis, Proposal
+from lawbook.core.record import Action
+from lawbook.core.results import Judgement, Probe
 from lawbook.errors import MindError, UsageError
-from lawbook.hypothesis import Hypothesis, Proposal
-from lawbook.minds.mind import Case, judge_by_trace
-from lawbook.record import Action
+from lawbook.minds.base import Case, judge_by_trace
 
 
 class RandomMind:

@@ -17,11 +17,13 @@ from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-from lawbook import plugins
+from lawbook.core import plugins
 from lawbook.errors import UsageError
 from lawbook.worlds.world import World, WorldSource
 
 GROUP = "lawbook.worlds"
+ENVIRONMENTS = "lawbook.world_environments"
+"""Entry points, by scheme, that say what of our environment variables a world's own process is given besides the usual."""
 BY_PATH = "py"
 
 _SCHEME = re.compile(r"[a-z][a-z0-9_-]*")
@@ -81,6 +83,20 @@ def make(address: WorldAddress) -> World:
         return source.make(name, address.options)
     except ImportError as error:
         raise UsageError(plugins.missing(entry, f"{address.scheme}: worlds", error)) from error
+
+
+def world_environment(address: WorldAddress, ticket: str = "") -> dict[str, str]:
+    """Environment variables for the world's own process besides the usual, by the scheme's entry point in `ENVIRONMENTS`.
+
+    ticket: how a play that goes on elsewhere is taken up again; empty where there is none.
+    """
+    entry = plugins.offered(ENVIRONMENTS).get(address.scheme)
+    if entry is None:
+        return {}
+    hook = plugins.load(entry, f"{address.scheme}: worlds")
+    assert callable(hook)
+    environment: dict[str, str] = hook(address, ticket)
+    return environment
 
 
 def unknown(scheme: str, name: str, known: Collection[str]) -> UsageError:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lawbook.worlds.gymworld import GymSource, Rule
+from lawbook.worlds.gym_adapter import GymSource, Rule
 
 Completed = Callable[[Any, Any, float], bool]
 

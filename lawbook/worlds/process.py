@@ -20,11 +20,11 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from lawbook import wire
+from lawbook.core import ipc
+from lawbook.core.record import MAX_CELLS, MAX_NUMBER, RESET, Action, Observation, Status, freeze
 from lawbook.errors import RefusedError, UsageError, WorldError
-from lawbook.record import MAX_CELLS, RESET, Action, Observation, Status, freeze
 from lawbook.worlds.address import WorldAddress, check, make
-from lawbook.worlds.world import MAX_NUMBER, Rejoinable, World, WorldSpec, refuses_action
+from lawbook.worlds.world import Rejoinable, World, WorldSpec, refuses_action
 
 SECONDS = 60.0
 """How long a world may take over one answer, its making included."""
@@ -122,9 +122,9 @@ class WorldProcess:
     def close(self) -> None:
         """End the process, whatever it is doing. Does nothing the second time."""
         if self._open:
-            with suppress(wire.BrokenWireError):
-                wire.send(self._sock, {"do": "close"})
-                wire.receive(self._sock, seconds=_FAREWELL)
+            with suppress(ipc.BrokenWireError):
+                ipc.send(self._sock, {"do": "close"})
+                ipc.receive(self._sock, seconds=_FAREWELL)
         self._kill()
 
     def __enter__(self) -> Self:
@@ -173,9 +173,9 @@ class WorldProcess:
         if not self._open:
             raise WorldError(f"The world {self.address} has ended; start it anew.")
         try:
-            wire.send(self._sock, message)
-            header, blobs = wire.receive(self._sock, seconds=self._seconds)
-        except wire.BrokenWireError as error:
+            ipc.send(self._sock, message)
+            header, blobs = ipc.receive(self._sock, seconds=self._seconds)
+        except ipc.BrokenWireError as error:
             if str(error).startswith("timeout"):
                 self._fail(f"gave no answer within {self._seconds:g} s", what)
             if "malformed" in str(error):
@@ -301,8 +301,8 @@ def main(descriptor: int) -> None:
         world: World | None = None
         while True:
             try:
-                message, _ = wire.receive(sock)
-            except wire.BrokenWireError:
+                message, _ = ipc.receive(sock)
+            except ipc.BrokenWireError:
                 return  # the run process is gone
             blobs: list[bytes] = []
             try:
@@ -319,7 +319,7 @@ def main(descriptor: int) -> None:
                     case _:
                         if world:
                             world.close()
-                        wire.send(sock, {})
+                        ipc.send(sock, {})
                         return
             except Exception as error:
                 if isinstance(error, UsageError) and message["do"] == "make":
@@ -327,7 +327,7 @@ def main(descriptor: int) -> None:
                 else:
                     traceback.print_exc()
                     header = {"error": " ".join(f"{type(error).__name__}: {error}".split())[:500]}
-            wire.send(sock, header, blobs)
+            ipc.send(sock, header, blobs)
 
 
 def _pack(observation: Observation) -> tuple[dict[str, Any], list[bytes]]:

@@ -6,10 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from lawbook.record import Action, Observation, Status
-
-MAX_NUMBER = 1 << 31
-"""Above every id and coordinate there is (a number without end cannot even be told)."""
+from lawbook.core.record import MAX_NUMBER, Action, Observation, Status
 
 
 @dataclass(frozen=True)

@@ -6,23 +6,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from lawbook.answers import Judgement, Outcome, Probe, Subgoal
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
+from lawbook.core.record import Record
+from lawbook.core.results import Judgement, Outcome, Probe, Subgoal
 from lawbook.errors import UsageError
-from lawbook.hypothesis import Decision, Hypothesis, Proposal
-from lawbook.minds.induce.bare import Over, bared, patched
-from lawbook.minds.induce.copies import copies, without
-from lawbook.minds.induce.explore import exploration
-from lawbook.minds.induce.fog import dark, maps, unveiled, view
-from lawbook.minds.induce.laws import rivals
-from lawbook.minds.induce.mates import studied
-from lawbook.minds.induce.memorise import memorised
-from lawbook.minds.induce.study import Study
-from lawbook.minds.induce.tables import Laws
-from lawbook.minds.induce.team import Team
+from lawbook.minds.base import Case, Why, judge_by_trace
+from lawbook.minds.induce.co_movers import studied
+from lawbook.minds.induce.codegen import written
+from lawbook.minds.induce.contact_log import Study
+from lawbook.minds.induce.exceptions import memorised
+from lawbook.minds.induce.exploration import exploration
+from lawbook.minds.induce.law_induction import rivals
+from lawbook.minds.induce.law_tables import Laws
+from lawbook.minds.induce.mirrored_regions import copies, without
+from lawbook.minds.induce.overlay_removal import Over, bared, patched
+from lawbook.minds.induce.partial_view import dark, maps, unveiled, view
+from lawbook.minds.induce.ranking import Team
 from lawbook.minds.induce.walker import Walker
-from lawbook.minds.induce.write import written
-from lawbook.minds.mind import Case, Why, judge_by_trace
-from lawbook.record import Record
 
 
 class Thought(NamedTuple):

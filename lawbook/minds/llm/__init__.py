@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lawbook.errors import UsageError
+from lawbook.minds.base import Mind
 from lawbook.minds.llm import providers
-from lawbook.minds.mind import Mind
 
 
 class LanguageSource:
@@ -21,7 +21,7 @@ class LanguageSource:
 
     def make(self, argument: str, *, images: bool = False) -> Mind:
         """argument: `PROVIDER:MODEL`. images: show it pictures too, where it takes them."""
-        from lawbook.minds.llm.mind import LanguageMind
+        from lawbook.minds.llm.language_mind import LanguageMind
 
         if not argument:
             raise UsageError("The mind llm needs a model: --mind llm:PROVIDER:MODEL; `lawbook minds` lists the providers.")

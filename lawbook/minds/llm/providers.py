@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lawbook.core.plugins import nearest
 from lawbook.errors import UsageError
 from lawbook.minds.llm.model import Model
-from lawbook.plugins import nearest
 
 PROVIDERS = {
     "anthropic": "anthropic:MODEL, with ANTHROPIC_API_KEY",
@@ -20,7 +20,7 @@ def connect(address: str) -> Model:
     """The model at `provider:MODEL`, or `files:DIR`. Raises UsageError for an unknown provider, a missing model, extra or key."""
     provider, _, rest = address.partition(":")
     if provider == "files":
-        from lawbook.minds.llm.files import files_model
+        from lawbook.minds.llm.file_queue import files_model
 
         return files_model(rest)
     if provider not in PROVIDERS:

@@ -19,12 +19,12 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from lawbook import caps
+from lawbook.core import spending
 from lawbook.errors import MindError
-from lawbook.minds.llm import failures
-from lawbook.minds.llm.addresses import Manner, model_at
+from lawbook.minds.llm import retries
 from lawbook.minds.llm.model import ModelError, Reply, Request, Tool
-from lawbook.minds.llm.prices import Bill
+from lawbook.minds.llm.model_address import Manner, model_at
+from lawbook.minds.llm.pricing import Bill
 
 LONG = ("revise", "compile", "simplify")
 """Operators that answer with whole texts: as text unless a schema was asked for."""
@@ -125,7 +125,7 @@ class PydanticModel:
         """One answer of the provider, however many tries it takes. Raises ModelError."""
         tries = 0
         while True:
-            caps.allow(bill.receipt())
+            spending.allow(bill.receipt())
             bill.requests, tries, began = bill.requests + 1, tries + 1, time.perf_counter()
             shape = self._shape(request)
             try:
@@ -136,13 +136,13 @@ class PydanticModel:
                 return response
             except (AgentRunError, UserError, OSError) as error:
                 bill.failures += 1
-                if shape != "text" and failures.shape_refused(error):
+                if shape != "text" and retries.shape_refused(error):
                     self._output = "tool" if shape == "native" and self.tools and self._auto else "text"
                     sent = [*self._messages(request, self._shape(request)), *sent[len(self._messages(request, shape)) :]]
                     continue
-                pause = failures.wait(error, tries, self._pause)
-                if not failures.passes(error) or tries >= failures.TRIES or pause > failures.LONGEST:
-                    raise ModelError(failures.sentence(error, self.name, tries), bill.receipt()) from error
+                pause = retries.wait(error, tries, self._pause)
+                if not retries.passes(error) or tries >= retries.TRIES or pause > retries.LONGEST:
+                    raise ModelError(retries.sentence(error, self.name, tries), bill.receipt()) from error
                 bill.retries, bill.waited = bill.retries + 1, bill.waited + pause
             finally:
                 bill.seconds += time.perf_counter() - began

@@ -6,12 +6,12 @@ import difflib
 import re
 from collections.abc import Callable
 
-from lawbook import boards
-from lawbook.hypothesis import ENGINE, RULEBOOK, Hypothesis
+from lawbook.core import frame_text
+from lawbook.core.hypothesis import ENGINE, RULEBOOK, Hypothesis
+from lawbook.core.record import Action
+from lawbook.minds.base import Case, Desk
 from lawbook.minds.llm.model import Tool
 from lawbook.minds.llm.parsing import clean, take_apart
-from lawbook.minds.mind import Case, Desk
-from lawbook.record import Action
 
 ROUNDS = 6
 """Uses of tools in one reflection."""
@@ -113,7 +113,7 @@ class Tools:
         if self._left <= 0:
             return _SPENT.format(rounds=self._rounds)
         self._left -= 1
-        told = boards.clip(look(), MOST)
+        told = frame_text.clip(look(), MOST)
         left = f"{self._left} more; or answer now." if self._left else _SPENT.format(rounds=self._rounds)
         return f"{told}\n({left})"
 

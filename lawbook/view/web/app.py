@@ -18,14 +18,14 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from lawbook.errors import LawbookError, UsageError
-from lawbook.memory.ledger import Ledger
-from lawbook.view import compare
-from lawbook.view.alive import alive
-from lawbook.view.chronicle import Chronicle
-from lawbook.view.web import books, members, overview, series, steps
-from lawbook.view.web.guard import Guard
-from lawbook.view.web.shelf import Shelf
-from lawbook.view.words import one_line
+from lawbook.ledger.ledger import Ledger
+from lawbook.view import compare_page
+from lawbook.view.formatting import one_line
+from lawbook.view.liveness import alive
+from lawbook.view.run_index import Chronicle
+from lawbook.view.web import charts, members, overview, proposals, steps
+from lawbook.view.web.access_control import Guard
+from lawbook.view.web.run_store import Shelf
 
 STATIC = Path(__file__).parent / "static"
 RUN_SECONDS, TABLE_SECONDS, BEAT_SECONDS = 0.2, 1.0, 15.0
@@ -63,9 +63,9 @@ def application(shelf: Shelf, token: str | None = None) -> Starlette:
 
     def compared(request: Request) -> Response:
         names = request.query_params.getlist("run")
-        page = compare.render([(name, shelf.folder(name).ledger) for name in names])
+        page = compare_page.render([(name, shelf.folder(name).ledger) for name in names])
         return Response(
-            page, media_type="text/html", headers={"content-security-policy": compare.POLICY + "; frame-ancestors 'none'"}
+            page, media_type="text/html", headers={"content-security-policy": compare_page.POLICY + "; frame-ancestors 'none'"}
         )
 
     async def table_grows(request: Request) -> Response:
@@ -90,11 +90,11 @@ def application(shelf: Shelf, token: str | None = None) -> Starlette:
         Route(f"{run}/strip", of_run(lambda _, c: steps.strip(c))),
         Route(f"{run}/frames", of_run(lambda r, c: steps.frames(c, r.query_params.get("ids", "").split(",")))),
         Route(f"{run}/plans/{{number}}", of_run(lambda r, c: steps.plan(c, _number(r.path_params["number"])))),
-        Route(f"{run}/proposals", of_run(lambda _, c: books.proposals(c))),
-        Route(f"{run}/proposals/{{number}}", of_run(lambda r, c: books.proposal(c, _number(r.path_params["number"])))),
+        Route(f"{run}/proposals", of_run(lambda _, c: proposals.proposals(c))),
+        Route(f"{run}/proposals/{{number}}", of_run(lambda r, c: proposals.proposal(c, _number(r.path_params["number"])))),
         Route(f"{run}/members", of_run(lambda _, c: members.members(c))),
         Route(f"{run}/draws", of_run(lambda r, c: members.draws(c, _before(r)))),
-        Route(f"{run}/series", of_run(lambda _, c: series.series(c))),
+        Route(f"{run}/series", of_run(lambda _, c: charts.series(c))),
         Mount("/static", _Static(directory=STATIC)),
     ]
     middleware = [Middleware(Guard, token=token), Middleware(GZipMiddleware, minimum_size=2000, compresslevel=1)]

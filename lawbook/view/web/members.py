@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lawbook.view.chronicle import Chronicle
-from lawbook.view.told import Planned
-from lawbook.view.words import one_line, shown
+from lawbook.view.display_events import Planned
+from lawbook.view.formatting import one_line, shown
+from lawbook.view.run_index import Chronicle
 
 Json = dict[str, Any]
 DRAWS = 200

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-from lawbook.record import Status
-from lawbook.view.chronicle import Chronicle
+from lawbook.core.record import Status
+from lawbook.view.formatting import one_line
 from lawbook.view.palette import css, palette
-from lawbook.view.words import one_line
+from lawbook.view.run_index import Chronicle
 
 Json = dict[str, Any]
 COLUMNS = 2000

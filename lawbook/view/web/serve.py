@@ -11,7 +11,7 @@ import uvicorn
 
 from lawbook.errors import UsageError
 from lawbook.view.web.app import application
-from lawbook.view.web.shelf import Shelf
+from lawbook.view.web.run_store import Shelf
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 

@@ -7,13 +7,13 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from lawbook.core.record import Frame
 from lawbook.errors import UsageError
-from lawbook.memory.bodies import pack_action
-from lawbook.record import Frame
-from lawbook.view.chronicle import Chronicle, Step
-from lawbook.view.told import Missed, Planned, Proposed, Told
-from lawbook.view.way import way
-from lawbook.view.words import one_line, shown
+from lawbook.ledger.codec import pack_action
+from lawbook.view.display_events import Missed, Planned, Proposed, Told
+from lawbook.view.formatting import one_line, shown
+from lawbook.view.motion_path import way
+from lawbook.view.run_index import Chronicle, Step
 
 Json = dict[str, Any]
 LONGEST, MOST_FRAMES, KEYS = 64, 512, 256

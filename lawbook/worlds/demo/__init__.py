@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 
 from lawbook.worlds.address import unknown
-from lawbook.worlds.options import Options
+from lawbook.worlds.address_options import Options
 from lawbook.worlds.world import World
 
 GAMES = {

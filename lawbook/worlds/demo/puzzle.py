@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from arcengine import ARCBaseGame, Camera, GameAction, Level
 
-from lawbook.worlds.arcgame import ArcGameWorld
+from lawbook.worlds.arcengine_world import ArcGameWorld
 from lawbook.worlds.demo.board import MOVES, START, Board, Cell, Move, at, cells, lying, moved
 from lawbook.worlds.demo.look import BLOCK, STRIP, Pixels, Theme, picture, spread, standing, strip, walls
 from lawbook.worlds.world import WorldSpec

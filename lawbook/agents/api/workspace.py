@@ -1,0 +1,173 @@
+"""The folder an agent works in, read and written without trusting anything in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from lawbook.core.hypothesis import ENGINE, MAX_BYTES, MAX_FILES, RULEBOOK, Hypothesis
+from lawbook.errors import RefusedError, UsageError
+
+FIDELITY = "fidelity.md"
+"""Where the agent says, rule by rule, how its program keeps to its rulebook."""
+SOCKET = ".law.sock"
+"""The door of the workspace: a Unix socket that only its owner can open."""
+OFFERED = "perception.py"
+"""Ours, for the agent's own scripts; the host offers it to programs by itself."""
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_IMPORTED = re.compile(r"^[ \t]*(?:from[ \t]+([A-Za-z_]\w*)|import[ \t]+([^#;\n]+))", re.MULTILINE)
+_NOFOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+"""No link is followed, and a pipe put in place of a file does not hold us up."""
+
+
+class Workspace:
+    """One folder. Everything goes through a descriptor of it, so that moving it or putting a link in its place changes nothing.
+
+    Only plain files directly in it are read, up to a size. What is written takes the place of whatever had the name, at once and
+    whole, and never goes through a link. Raises UsageError when it cannot be made or opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self.path = path.resolve(strict=True)
+            self._folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be a workspace ({error.strerror}); name a folder that can be written.") from error
+
+    @classmethod
+    def at(cls, descriptor: int) -> Self:
+        """The folder that is open at this descriptor, which from now on is the workspace's to close."""
+        found = cls.__new__(cls)
+        found.path, found._folder = Path(f"/proc/self/fd/{descriptor}"), descriptor
+        return found
+
+    @property
+    def descriptor(self) -> int:
+        return self._folder
+
+    def has(self, name: str) -> bool:
+        """Whether anything has that name, a broken link too."""
+        try:
+            os.stat(name, dir_fd=self._folder, follow_symlinks=False)
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def read(self, name: str, most: int = MAX_BYTES) -> str:
+        """The text of a file, UTF-8, at most `most` bytes. Raises RefusedError with a sentence for everything else."""
+        if not _NAME.fullmatch(name):
+            raise RefusedError(f"{name[:99]!r} is no name of a file in your workspace; name one directly in it, without folders.")
+        try:
+            file = os.open(name, os.O_RDONLY | _NOFOLLOW, dir_fd=self._folder)
+        except FileNotFoundError:
+            raise RefusedError(f"There is no {name} in your workspace; write it first.") from None
+        except OSError as error:
+            why = "it is a link" if self._is_link(name) else error.strerror
+            raise RefusedError(f"{name} cannot be read ({why}); make it a plain file.") from None
+        try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise RefusedError(f"{name} is no plain file; make it one.")
+            with os.fdopen(file, "rb", closefd=False) as opened:
+                content = opened.read(most + 1)
+        except OSError as error:
+            raise RefusedError(f"{name} cannot be read ({error.strerror}); write it again.") from None
+        finally:
+            os.close(file)
+        if len(content) > most:
+            raise RefusedError(f"{name} is longer than {most:,} bytes; make it shorter.")
+        try:
+            return content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise RefusedError(f"{name} is not UTF-8 (byte {error.start:,}); write it as UTF-8 text.") from None
+
+    def program(self) -> dict[str, str]:
+        """The engine and every module of the workspace that it, or one of those, imports at the start of a line."""
+        found = {ENGINE: self.read(ENGINE)}
+        left = [ENGINE]
+        while left:
+            for name in _imports(found[left.pop()]):
+                file = f"{name}.py"
+                if file in found or file == OFFERED or not self.has(file):
+                    continue
+                if len(found) == MAX_FILES:
+                    raise RefusedError(f"The program has more than {MAX_FILES} files; keep them to {MAX_FILES}.")
+                found[file] = self.read(file)
+                left.append(file)
+        return found
+
+    def hypothesis(self, *, rulebook: bool) -> Hypothesis:
+        """What stands in the workspace now. rulebook: whether there has to be one (else it is empty)."""
+        return Hypothesis(self.read(RULEBOOK) if rulebook else "", self.program())
+
+    def write(self, name: str, content: str | bytes, *, executable: bool = False) -> None:
+        """Put a file there, whole, in place of whatever has the name. Raises RefusedError."""
+        if not _NAME.fullmatch(name.lstrip(".")):
+            raise RefusedError(f"{name[:99]!r} is no name for a file; use letters, digits, dots and underscores.")
+        data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+        aside = f".law-{secrets.token_hex(8)}"
+        try:
+            file = os.open(
+                aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o755 if executable else 0o644, dir_fd=self._folder
+            )
+            try:
+                with os.fdopen(file, "wb") as opened:
+                    opened.write(data)
+                os.replace(aside, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+            except BaseException:
+                self.remove(aside)
+                raise
+        except OSError as error:
+            raise RefusedError(f"{name} cannot be written ({error.strerror}); make room for it in your workspace.") from None
+
+    def write_hypothesis(self, hypothesis: Hypothesis) -> None:
+        """Put a rulebook and its program there."""
+        for name, text in {RULEBOOK: hypothesis.rulebook, **hypothesis.files}.items():
+            if text or name != RULEBOOK:
+                self.write(name, text)
+
+    def remove(self, name: str) -> None:
+        """Take a file, a link or a socket away; nothing where there is none."""
+        try:
+            os.unlink(name, dir_fd=self._folder)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise RefusedError(f"{name} cannot be removed ({error.strerror}).") from None
+
+    def close(self) -> None:
+        if self._folder >= 0:
+            os.close(self._folder)
+            self._folder = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _is_link(self, name: str) -> bool:
+        try:
+            return stat.S_ISLNK(os.stat(name, dir_fd=self._folder, follow_symlinks=False).st_mode)
+        except OSError:
+            return False
+
+
+def differing(one: Hypothesis, other: Hypothesis) -> list[str]:
+    """Names of the files in which two hypotheses differ, the rulebook first."""
+    texts: list[Mapping[str, str]] = [{RULEBOOK: h.rulebook, **h.files} for h in (one, other)]
+    return [name for name in dict.fromkeys((*texts[0], *texts[1])) if texts[0].get(name) != texts[1].get(name)]
+
+
+def _imports(source: str) -> list[str]:
+    """Names of modules that a source imports, and some that it does not: over-reading does no harm."""
+    found: list[str] = []
+    for one, several in _IMPORTED.findall(source):
+        found += [one] if one else [re.split(r"[ \t.]", part.strip(), maxsplit=1)[0] for part in several.split(",")]
+    return [name for name in dict.fromkeys(found) if name.isidentifier() and len(name) <= 64]

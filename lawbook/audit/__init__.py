@@ -1,0 +1,1 @@
+"""What a ledger claims, derived again by other code, and run again."""

@@ -1,0 +1,198 @@
+"""What is asked and answered between the rooms: predictions, counterexamples, verdicts, plans. Frozen data only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from lawbook.core.record import Action, Frame, Observation, Status
+
+
+class Start(NamedTuple):
+    """What a program is given of a trajectory: its first settled frame, the level (from 0), the available action ids."""
+
+    frame: Frame
+    level: int
+    available: tuple[int, ...]
+
+    @classmethod
+    def of(cls, first: Observation) -> Start:
+        return cls(first.frame, first.level, first.available)
+
+
+class Prediction(NamedTuple):
+    """What a program says will be seen: the settled frame (H x W uint8) and the status."""
+
+    frame: Frame
+    status: Status
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A program that could not answer: it did not load, raised, looped, broke a limit or returned nonsense.
+
+    kind: short machine word (load, exception, time, memory, shape, type, exit, killed, forbidden, unrepeatable, ...); `subgoal`
+    when it was the source of a subgoal that failed and not the program.
+    reason: one or two sentences a mind can act on, with the innermost line of its own code where there is one.
+    trajectory, step: where, when it happened during replay (step 0: initial_state or the first rendering).
+    """
+
+    kind: str
+    reason: str
+    trajectory: int | None = None
+    step: int | None = None
+
+
+class Region(NamedTuple):
+    """A rectangle of differing cells (rows top..bottom, columns left..right, inclusive) with the colours in it.
+
+    before, expected, predicted: sorted distinct colours of the *differing* cells, before the action, as observed, as predicted.
+    """
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+    cells: int
+    before: tuple[int, ...]
+    expected: tuple[int, ...]
+    predicted: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """The first place where a replay and the record part.
+
+    trajectory: index in the record; step: number of the action in it, from 1 (0: the first rendering); level from 0.
+    action: the action of that step, None at step 0.
+    regions: differing cells grouped, largest first, empty when only the status differs; cells: how many differ in all.
+    """
+
+    trajectory: int
+    step: int
+    level: int
+    action: Action | None
+    expected: Status
+    predicted: Status
+    cells: int
+    regions: tuple[Region, ...]
+    text: str
+    """A paragraph a mind can act on."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Whether a program implements its rulebook faithfully. rules: id -> where it is implemented, or what is missing."""
+
+    faithful: bool
+    rules: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+
+
+class Outcome(StrEnum):
+    """How a proposal ended. Only ADMISSIBLE replaces anything."""
+
+    ADMISSIBLE = "admissible"
+    REFUSED = "refused"  # broke a decision rule; never run
+    FAULT = "fault"
+    COUNTEREXAMPLE = "counterexample"
+    UNFAITHFUL = "unfaithful"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The gate's answer to a proposal, with the one thing that decided it.
+
+    reason: a sentence or paragraph for the mind, empty when admissible.
+    replayed: recorded steps that were replayed to reach it (0 when nothing had to be); seconds: wall-clock time it took.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+    counterexample: Counterexample | None = None
+    fault: Fault | None = None
+    judgement: Judgement | None = None
+    replayed: int = 0
+    seconds: float = 0.0
+
+    @property
+    def admissible(self) -> bool:
+        return self.outcome is Outcome.ADMISSIBLE
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a search may use. depth: longest plan in actions (None: the remaining budget). seconds: wall clock, a last resort;
+    results that must repeat are bounded by nodes."""
+
+    nodes: int = 200_000
+    depth: int | None = None
+    seconds: float = 30.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A way to a predicted goal, rolled once more in another worker.
+
+    actions: what to send (empty: the goal is predicted to hold already).
+    predictions: what each action is predicted to show, one for each action.
+    certified: no shorter plan exists in the program (breadth-first, no `key`, within its own actions, nothing cut).
+    cut: which limit was hit on the way, or None. nodes: states expanded. seconds: wall-clock time of the search.
+    method: bfs, astar, or own (the program's `plan`).
+    """
+
+    actions: tuple[Action, ...]
+    predictions: tuple[Prediction, ...]
+    certified: bool
+    cut: str | None
+    nodes: int
+    seconds: float
+    method: str = "bfs"
+
+
+@dataclass(frozen=True)
+class NoPlan:
+    """No way was found. exhausted: the whole reachable space holds no goal; otherwise `cut` names the limit that was hit."""
+
+    reason: str
+    exhausted: bool
+    cut: str | None
+    nodes: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Subgoal:
+    """A mind's intermediate target: source of `def subgoal(state) -> bool` over its program's states, and its question.
+
+    unusable: why what the mind said could not be made into a subgoal or a probe; it is refused with this sentence."""
+
+    source: str
+    question: str
+    unusable: str = ""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One action and the question it answers. RESET starts the level anew: for one that cannot be won any more."""
+
+    action: Action
+    question: str
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What came of sending actions to the world.
+
+    actions: those really sent. observation: the last one received (None when nothing was sent).
+    mismatch: how the acting member's prediction failed, if it did. falsified: all members whose prediction failed.
+    halted: why it stopped before its end, or an empty string.
+    """
+
+    actions: tuple[Action, ...]
+    observation: Observation | None
+    mismatch: Counterexample | None = None
+    falsified: tuple[int, ...] = ()
+    halted: str = ""

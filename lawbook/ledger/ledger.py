@@ -1,0 +1,377 @@
+"""The ledger: the one file that is the truth of a run. Events in order, chained by hash; frames and texts by content."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import struct
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from threading import RLock
+from typing import Any, Self, overload
+
+import numpy as np
+
+from lawbook.core.record import Action, Frame, Observation, Status
+from lawbook.errors import LawbookError, UsageError
+from lawbook.ledger import sqlite_store
+from lawbook.ledger.sqlite_store import COLUMNS, canonical, chained
+
+GENESIS = "0" * 64
+"""What stands in place of a previous hash before the first event."""
+
+_STUMBLES = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError)
+"""What reading an event raises that does not say what it should."""
+_SHAPE = struct.Struct("<II")
+_PAGE = 512
+_CACHED_FRAMES = 64
+
+
+class Kind(StrEnum):
+    """What an event tells."""
+
+    OPEN = "open"
+    OBSERVE = "observe"
+    PROPOSE = "propose"
+    VERDICT = "verdict"
+    INTEND = "intend"
+    PLAN = "plan"
+    DRAW = "draw"
+    CALL = "call"
+    NOTE = "note"
+    CLOSE = "close"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event. seq from 0; time in seconds since 1970; body as it reads back from JSON; hashes in hexadecimal.
+
+    stored: ids of the frames and texts that were first stored with it, so that the chain binds those too.
+    """
+
+    seq: int
+    time: float
+    kind: Kind
+    body: Mapping[str, Any]
+    prev_hash: str
+    hash: str
+    stored: tuple[str, ...] = ()
+
+
+@dataclass
+class _Tail:
+    """What has been appended and is not durable yet: events as rows, contents by id, and how many of those an event has claimed."""
+
+    rows: list[tuple[tuple[Any, ...], int]] = field(default_factory=list)
+    contents: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+
+    @property
+    def claimed(self) -> int:
+        return self.rows[-1][1] if self.rows else 0
+
+
+class Ledger:
+    """An append-only list of events with the frames and texts they name, in one SQLite file (WAL, synchronous FULL).
+
+    One live process writes (a lock beside the file, which the kernel drops when the process dies, sees to that); any number read
+    at the same time and neither waits for the other. Reading from several threads is fine, writing is for one.
+    """
+
+    def __init__(self, path: Path, database: sqlite3.Connection, lock: int | None) -> None:
+        """Use `create` or `open`."""
+        self.path = path
+        self._db = database
+        self._lock = lock
+        self._turn = RLock()  # one statement at a time: sqlite3 shares prepared statements between threads
+        self._tail = _Tail()
+        self._known = {row[0] for row in self._query("SELECT id FROM contents")} if lock is not None else set()
+        self._cached_frame = lru_cache(_CACHED_FRAMES)(self._read_frame)
+
+    @classmethod
+    def create(cls, path: Path) -> Ledger:
+        """A new ledger at `path`, open for writing. Raises UsageError when something is there already or nothing can be written."""
+        path = Path(path)
+        lock = sqlite_store.take_lock(path)
+        try:
+            if path.exists():
+                raise UsageError(f"{path} exists already; a run starts in a folder of its own.")
+            return cls(path, sqlite_store.make(path), lock)
+        except BaseException:
+            os.close(lock)
+            raise
+
+    @classmethod
+    def open(cls, path: Path, *, readonly: bool = False) -> Self:
+        """The ledger at `path`. Raises UsageError when missing, no ledger, from a newer version, or being written."""
+        path = Path(path)
+        if not path.is_file():
+            raise UsageError(f"There is no ledger at {path}; name the folder of a run.")
+        lock = None if readonly else sqlite_store.take_lock(path)
+        try:
+            return cls(path, sqlite_store.connect(path, "ro" if readonly else "rw"), lock)
+        except BaseException:
+            if lock is not None:
+                os.close(lock)
+            raise
+
+    def append(self, kind: Kind, body: Mapping[str, Any], *, now: float | None = None) -> Event:
+        """Add one event: visible here at once, durable with the next `commit`.
+
+        `body` is anything JSON can hold, NaN and infinities aside. Raises ValueError or TypeError when it cannot be written down.
+        """
+        if self._lock is None:
+            raise RuntimeError("this ledger is not open for writing")
+        seq, prev_hash = self._end()
+        when = (time.time() if now is None else float(now)) + 0.0  # SQLite knows no -0.0
+        text = canonical(dict(body))
+        stored = canonical(list(self._tail.contents)[self._tail.claimed :])
+        row = (seq + 1, when, Kind(kind).value, text, stored, prev_hash, chained(seq + 1, when, kind, text, stored, prev_hash))
+        self._tail.rows.append((row, len(self._tail.contents)))
+        return _event(row)
+
+    def commit(self) -> None:
+        """Make everything appended durable, in one transaction. When it fails nothing of it is on disk, and it can be tried again.
+
+        Frames and texts that no event has followed yet wait for the next one. Raises LawbookError when the disk will not take it.
+        """
+        tail = self._tail
+        if not tail.rows:
+            return
+        contents = list(tail.contents.items())
+        rest = _Tail(contents=dict(contents[tail.claimed :]))
+        try:
+            with self._turn:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.executemany(
+                    "INSERT INTO contents (id, kind, data) VALUES (?, ?, ?)",
+                    [(name, kind, data) for name, (kind, data) in contents[: tail.claimed]],
+                )
+                self._db.executemany(f"INSERT INTO events ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", [row for row, _ in tail.rows])
+                self._db.execute("COMMIT")
+                self._tail = rest
+        except BaseException as error:
+            if self._db.in_transaction:
+                self._db.rollback()
+            elif self._stands(tail):  # interrupted just after the transaction was through
+                self._tail = rest
+            if isinstance(error, sqlite3.Error):
+                raise LawbookError(f"The ledger {self.path} could not be written ({error}); make room, then resume.") from error
+            raise
+
+    def put_frame(self, frame: Frame) -> str:
+        """Store an H x W uint8 frame by content (shape included); returns its id. One that is stored already costs only a hash."""
+        if frame.dtype != np.uint8 or frame.ndim != 2 or frame.size == 0:
+            raise ValueError(f"a frame is a non-empty H x W array of uint8, not {frame.dtype} of shape {frame.shape}")
+        return self._put("frame", _SHAPE.pack(*frame.shape) + frame.tobytes())
+
+    def frame(self, name: str) -> Frame:
+        """The frame with that id, H x W uint8, read-only. Raises UsageError when it is not there or has been altered."""
+        return self._cached_frame(name)
+
+    def put_text(self, text: str) -> str:
+        """Store a text by content; returns its id."""
+        return self._put("text", text.encode("utf-8", "surrogatepass"))
+
+    def text(self, name: str) -> str:
+        """The text with that id. Raises UsageError when it is not there or has been altered."""
+        return self._content("text", name).decode("utf-8", "surrogatepass")
+
+    def events(self, kinds: Iterable[Kind] | None = None, after: int = -1) -> Iterator[Event]:
+        """Events with a seq above `after`, in order; of these kinds only, when given. Sees what is appended while it runs."""
+        wanted = None if kinds is None else sorted({Kind(kind).value for kind in kinds})
+        only = "" if wanted is None else f"AND kind IN ({','.join('?' * len(wanted))})"
+        while True:
+            # Whole pages, so that no cursor stays open: a reader that dawdles must not keep the writer's log from being folded in.
+            rows = self._query(
+                f"SELECT {COLUMNS} FROM events WHERE seq > ? {only} ORDER BY seq LIMIT {_PAGE}", (after, *(wanted or ()))
+            )
+            if len(rows) < _PAGE:
+                rows += [
+                    row
+                    for row, _ in self._tail.rows
+                    if row[0] > (rows[-1][0] if rows else after) and (wanted is None or row[2] in wanted)
+                ]
+            if not rows:
+                return
+            for row in rows:
+                yield _event(row)
+            after = rows[-1][0]
+
+    def __iter__(self) -> Iterator[Event]:
+        return self.events()
+
+    def __len__(self) -> int:
+        """Number of events, those not durable yet included."""
+        return self._end()[0] + 1
+
+    @property
+    def head(self) -> str:
+        """Hash of the last event. Published at the end of a run: the chain shows edits, only the head shows truncation."""
+        return self._end()[1]
+
+    def check(self) -> str | None:
+        """None when every durable event, frame and text is as it was written; else a sentence that names the first that is not."""
+        try:
+            self._query("BEGIN")  # one view of the file, however long this takes and whoever writes meanwhile
+            return self._check()
+        except UsageError as error:
+            return str(error)
+        finally:
+            if self._db.in_transaction:
+                self._db.rollback()
+
+    def close(self) -> None:
+        """Let go of the file. What was appended and not committed is lost, as in a crash."""
+        self._db.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Close it. Whoever read it and stumbled is told so where that is because it was altered: raises UsageError then."""
+        try:
+            if self._lock is None and error is not None:
+                self.explain(error)
+        finally:
+            self.close()
+
+    def explain(self, error: BaseException) -> None:
+        """Raise UsageError where `error` came of reading a ledger that has been altered; else return."""
+        if isinstance(error, _STUMBLES) and not isinstance(error, LawbookError):
+            broken = self.check()
+            if broken is not None:
+                raise UsageError(f"The ledger {self.path} has been altered: {broken}") from error
+
+    def _end(self) -> tuple[int, str]:
+        """(seq, hash) of the last event; (-1, GENESIS) when there is none."""
+        if self._tail.rows:
+            row = self._tail.rows[-1][0]
+            return row[0], row[-1]
+        found = self._query("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1")
+        return (found[0][0], found[0][1]) if found else (-1, GENESIS)
+
+    def _stands(self, tail: _Tail) -> bool:
+        last = tail.rows[-1][0]
+        return bool(self._query("SELECT 1 FROM events WHERE seq = ? AND hash = ?", (last[0], last[-1])))
+
+    def _put(self, kind: str, payload: bytes) -> str:
+        name = sqlite_store.content_id(kind, payload)
+        if name not in self._known:
+            self._tail.contents[name] = (kind, sqlite_store.packed(payload))
+            self._known.add(name)
+        return name
+
+    def _read_frame(self, name: str) -> Frame:
+        payload = self._content("frame", name)
+        shape = _SHAPE.unpack_from(payload)
+        return np.frombuffer(payload, np.uint8, offset=_SHAPE.size).reshape(shape)
+
+    def _content(self, kind: str, name: str) -> bytes:
+        found = self._tail.contents.get(name)
+        rows = [found] if found else self._query("SELECT kind, data FROM contents WHERE id = ?", (name,))
+        if not rows or rows[0][0] != kind:
+            raise UsageError(f"The ledger {self.path} holds no {kind} {name}; it is incomplete or has been altered.")
+        payload = sqlite_store.intact(name, *rows[0])
+        if payload is None:
+            raise UsageError(f"The {kind} {name} in the ledger {self.path} has been altered.")
+        return payload
+
+    def _query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        try:
+            with self._turn:
+                return self._db.execute(statement, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise UsageError(f"The ledger {self.path} cannot be read ({error}); it is damaged or closed.") from error
+
+    def _check(self) -> str | None:
+        prev_hash, expected, key, start = GENESIS, 0, 0, -(2**63)
+        while rows := self._query(f"SELECT {COLUMNS} FROM events WHERE seq >= ? ORDER BY seq LIMIT {_PAGE}", (start,)):
+            start = rows[-1][0] + 1
+            for row in rows:
+                if row[0] != expected:
+                    return f"Event {expected} is missing." if row[0] > expected else f"Event {row[0]} was inserted."
+                if row[5] != prev_hash:
+                    return f"Event {expected} does not follow from the one before it: one of the two has been altered or moved."
+                try:
+                    sound, event = row[6] == chained(*row[:6]), _event(row)
+                except (TypeError, UsageError):
+                    sound = False
+                if not sound:
+                    return f"Event {expected} has been altered."
+                for name in event.stored:
+                    key += 1
+                    found = self._query("SELECT id, kind, data FROM contents WHERE key = ?", (key,))
+                    if not found or found[0][0] != name:
+                        return f"The frame or text {name}, stored with event {expected}, is missing or out of place."
+                    if sqlite_store.intact(*found[0]) is None:
+                        return f"The {found[0][1]} {name}, stored with event {expected}, has been altered."
+                prev_hash, expected = row[6], expected + 1
+        if self._query("SELECT 1 FROM contents WHERE key > ? OR key < 1", (key,)):
+            return "A frame or text was inserted that belongs to no event."
+        return None
+
+
+class StoredFrames(Sequence[Frame]):
+    """The frames of one observation: the settled one kept, the animation read from the ledger when it is looked at.
+
+    A slice of them is read when it is looked at too (settled None: nothing of it is kept).
+    """
+
+    __slots__ = ("_ledger", "_names", "_settled")
+
+    def __init__(self, ledger: Ledger, names: Sequence[str], settled: Frame | None) -> None:
+        self._ledger, self._names, self._settled = ledger, tuple(names), settled
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @overload
+    def __getitem__(self, index: int) -> Frame: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Frame]: ...
+    def __getitem__(self, index: int | slice) -> Frame | Sequence[Frame]:
+        if isinstance(index, slice):
+            return StoredFrames(self._ledger, self._names[index], None)
+        at = range(len(self))[index]
+        kept = self._settled if at == len(self) - 1 else None
+        return self._ledger.frame(self._names[at]) if kept is None else kept
+
+
+def pack_observation(ledger: Ledger, observation: Observation, action: Action | None, trajectory: int) -> dict[str, Any]:
+    """The OBSERVE body of what followed `action` (None: the world was opened); its frames are stored.
+
+    trajectory: index of the one this step belongs to; of the new one after an opening or RESET.
+    """
+    return {
+        "trajectory": trajectory,
+        "action": None if action is None else [part for part in action if part is not None],
+        "frames": [ledger.put_frame(frame) for frame in observation.frames],
+        "status": observation.status.value,
+        "level": observation.level,
+        "available": list(observation.available),
+    }
+
+
+def read_observation(ledger: Ledger, body: Mapping[str, Any]) -> Observation:
+    """The observation of an OBSERVE body; animation frames are read when they are looked at. Raises UsageError when it is none."""
+    try:
+        frames = StoredFrames(ledger, body["frames"], ledger.frame(body["frames"][-1]))
+        return Observation(frames, Status(body["status"]), body["level"], tuple(body["available"]))
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise UsageError(f"An observation in the ledger {ledger.path} cannot be read ({error!r}); it has been altered.") from error
+
+
+def _event(row: Sequence[Any]) -> Event:
+    seq, when, kind, body, stored, prev_hash, own_hash = row
+    try:
+        return Event(seq, when, Kind(kind), json.loads(body), prev_hash, own_hash, tuple(json.loads(stored)))
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"Event {seq} of the ledger cannot be read ({error}); it has been altered.") from error

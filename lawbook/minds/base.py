@@ -1,0 +1,168 @@
+"""The interface of a mind: propose, judge, explore, over a read-only Case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, trace
+from lawbook.core.record import Action, Record
+from lawbook.core.results import Judgement, Outcome, Probe, Subgoal, Verdict
+
+
+class Why(StrEnum):
+    """Why a mind is asked."""
+
+    START = "start"  # nothing is believed yet
+    MISMATCH = "mismatch"  # a prediction was wrong
+    LEVEL = "level"  # a level was completed
+    NO_PLAN = "no_plan"  # no member sees a way to a goal
+    REFUSED = "refused"  # the last proposal was refused; case.verdict says why
+    SIMPLIFY = "simplify"  # propose something shorter that still holds
+    EXPLORE = "explore"  # name a subgoal or a probe
+
+
+@dataclass(frozen=True)
+class Interface:
+    """All that a mind is told about the world: frame shape (H, W), action ids, which are clicks, number of levels or None."""
+
+    shape: tuple[int, int]
+    actions: tuple[int, ...]
+    clicks: tuple[int, ...]
+    levels: int | None
+
+
+@dataclass(frozen=True)
+class Version:
+    """One earlier proposal of this member. `at`: actions that had been sent when it was made."""
+
+    decision: Decision
+    hypothesis: Hypothesis
+    outcome: Outcome
+    reason: str
+    at: int
+    diagnosis: str = ""
+
+
+@dataclass(frozen=True)
+class News:
+    """What was sent since this member last proposed, one for each action. What came back stands in the record.
+
+    at: actions sent by then, this one included; driver: the member whose plan, probe or reset it was (None: the reset of a level
+    that was over); kind: plan, probe or reset."""
+
+    at: int
+    driver: int | None
+    kind: str
+    actions: tuple[Action, ...]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One inner call of a mind: the answer as text, and what it cost (receipt: tokens, dollars, prompt version, retries)."""
+
+    answer: str
+    receipt: Mapping[str, float | int | str] = field(default_factory=dict)
+
+
+class Desk(Protocol):
+    """What a mind may use while it thinks. Nothing here sends an action; all of it is a function of the ledger."""
+
+    def python(self, code: str) -> str:
+        """What `code` prints, run in the sandbox over the record (frames as arrays, numpy, the perception helpers); capped."""
+        ...
+
+    def simulate(self, actions: Sequence[Action], trajectory: int = -1, step: int | None = None) -> str:
+        """What this member's program says `actions` would show, from the present or from a place on record."""
+        ...
+
+    def exchange(self, step: str, request: str, ask: Callable[[], Exchange]) -> str:
+        """One inner call, whole: the ledger's answer where this very request was answered before a crash; else `ask` is called
+        and its answer, with what it cost, is durable before this returns. Raises MindError where a cap forbids the call."""
+        ...
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a mind is shown. Read-only; the whole record, never a future observation.
+
+    hypothesis: this member's text, admissible or falsified (None at the start). admissible: may it steer?
+    verdict: what was said of the last proposal, or the mismatch that falsified the hypothesis. refusal: why the last answer to
+    `explore` could not be used (empty: it could).
+    call: number of this call to this member's mind, from 0; seed: seeds it. A mind's answer is a function of
+    (record and the rest of this case, seed, call), so that a resumed run goes the same way.
+    """
+
+    interface: Interface
+    record: Record
+    why: Why
+    hypothesis: Hypothesis | None
+    admissible: bool
+    verdict: Verdict | None
+    refusal: str
+    budget_left: int
+    probes_left: int
+    member: int
+    population: int
+    call: int
+    seed: int
+    needs_rulebook: bool = True
+    history: Sequence[Version] = ()
+    news: Sequence[News] = ()
+    notes: Sequence[str] = ()
+    rivals: Sequence[Hypothesis] = field(default=())
+    """The other members' hypotheses, so that a mind can keep its own different."""
+    no_plan: str = ""
+    """Why this member's program shows no way to its goal, as its last search said."""
+    desk: Desk | None = field(default=None, compare=False, repr=False)
+
+
+class Mind(Protocol):
+    """Whoever proposes. `proposes` False: it only explores, and needs a protocol without a model requirement."""
+
+    name: str
+    proposes: bool
+
+    def propose(self, case: Case) -> Proposal:
+        """Reflect, revise and compile in one (Eq. 16-18). Raises MindError when no answer can be had."""
+        ...
+
+    def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
+        """Is the program faithful to the rulebook (Eq. 21)?"""
+        ...
+
+    def explore(self, case: Case) -> Subgoal | Probe:
+        """No plan: an intermediate target, or one action with its question."""
+        ...
+
+    def receipt(self) -> Mapping[str, float | int | str]:
+        """What the last call cost, failed or not: tokens, dollars, prompt version, retries. Empty when it costs nothing."""
+        ...
+
+
+def judge_by_trace(hypothesis: Hypothesis) -> Judgement:
+    """The mechanical judge: faithful when the rulebook has rules, each is cited in the code, and the code cites no other."""
+    found = trace(hypothesis)
+    rules = {rule: ", ".join(found.cited.get(rule, ())) or "not cited by any line of code" for rule in found.rules}
+    if not found.rules:
+        return Judgement(False, rules, "The rulebook numbers no rules; begin each with R1, R2, ... at the start of a line.")
+    if found.uncited:
+        return Judgement(False, rules, f"No line of code cites {', '.join(found.uncited)}; implement it and cite it in a comment.")
+    if found.unknown:
+        return Judgement(False, rules, f"The code cites {', '.join(found.unknown)}, which the rulebook does not hold.")
+    return Judgement(True, rules)
+
+
+@runtime_checkable
+class MindSource(Protocol):
+    """What an entry point in the group `lawbook.minds` resolves to; its name is the word before the first colon."""
+
+    summary: str
+
+    def names(self) -> Iterable[tuple[str, str]]: ...
+
+    def make(self, argument: str) -> Mind:
+        """`argument` is what follows the first colon, or an empty string. Raises UsageError with a sentence."""
+        ...

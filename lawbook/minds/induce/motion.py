@@ -1,0 +1,126 @@
+"""What is seen: figures, groups of cells that moved rigidly from one frame to the next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import gcd
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lawbook.core.record import Frame
+
+Look = tuple[tuple[int, ...], ...]
+"""Rows of colours; -1 where the figure is transparent."""
+Cell = tuple[int, int]
+
+
+class Mover(NamedTuple):
+    """A figure that stood at (row, col) and stands `move` (rows, columns) further on in the next frame."""
+
+    look: Look
+    row: int
+    col: int
+    move: Cell
+
+
+CELLS = 64
+"""Changed cells of one colour that are looked at, to see how far they moved."""
+
+
+def movers(before: Frame, after: Frame) -> list[Mover]:
+    """Figures that may have moved.
+
+    A piece (cells of one colour that hang together) moved by v when all of it is found again v further on, and what it left
+    shows something else. Pieces that touch and moved alike are one group. A group is offered transparent and filled to its box.
+    """
+    changed = before != after
+    if not changed.any() or changed.sum() > changed.size // 2:
+        return []
+    found: dict[tuple[Look, int, int], Mover] = {}
+    for source, target, sign in ((before, after, 1), (after, before, -1)):
+        pieces = _pieces(source, changed)
+        for rows, cols in _moves(source, target, changed):
+            moved = [piece for piece, cells in pieces if _moved(piece, cells, (rows, cols), target, source, changed)]
+            for group in [*_groups(moved), *moved]:
+                for filled in (False, True):
+                    look, row, col = _look(source, group, filled)
+                    # Read backwards, the figure is found where it arrived: where an equal neighbour blurred it before.
+                    row, col = (row, col) if sign > 0 else (row + rows, col + cols)
+                    found.setdefault((look, row, col), Mover(look, row, col, (sign * rows, sign * cols)))
+    return list(found.values())
+
+
+def _moves(before: Frame, after: Frame, changed: Any) -> list[Cell]:
+    """The moves that take most changed cells to changed cells of their colour, and the parts of those moves: a figure that moves by
+    less than its size leaves at one end and arrives at the other."""
+    cells = np.argwhere(changed)
+    votes: Counter[Cell] = Counter()
+    for colour in np.unique(before[changed]).tolist():
+        left, came = cells[before[changed] == colour][:CELLS], cells[after[changed] == colour][:CELLS]
+        if len(came):
+            moves, times = np.unique((came[None] - left[:, None]).reshape(-1, 2), axis=0, return_counts=True)
+            votes.update({(int(r), int(c)): int(n) for (r, c), n in zip(moves, times, strict=True)})
+    best: list[Cell] = []
+    for (rows, cols), _ in votes.most_common(4):
+        parts = gcd(rows, cols)
+        best += [(rows // parts * k, cols // parts * k) for k in range(1, parts + 1)]
+    return list(dict.fromkeys(best))
+
+
+def _pieces(frame: Frame, changed: Any) -> list[tuple[set[Cell], Any]]:
+    """The pieces of `frame` that hold changed cells, as sets and n x 2 arrays; those of more than a quarter of it are ground."""
+    height, width = frame.shape
+    colours, limit = frame.tolist(), max(1, frame.size // 4)
+    seen: set[Cell] = set()
+    pieces = []
+    for row, col in np.argwhere(changed).tolist():
+        if (row, col) in seen:
+            continue
+        piece, fringe = {(row, col)}, [(row, col)]
+        while fringe:
+            r, c = fringe.pop()
+            for near in ((r - 1, c), (r + 1, c), (r, c - 1), (r, c + 1)):
+                inside = 0 <= near[0] < height and 0 <= near[1] < width and near not in piece
+                if inside and colours[near[0]][near[1]] == colours[r][c]:
+                    piece.add(near)
+                    fringe.append(near)
+        seen |= piece
+        if len(piece) <= limit:
+            pieces.append((piece, np.array(sorted(piece))))
+    return pieces
+
+
+def _moved(piece: set[Cell], cells: Any, move: Cell, after: Frame, before: Frame, changed: Any) -> bool:
+    """Is all of the piece found again that far on, and is what it left changed?"""
+    there = cells + move
+    if there.min() < 0 or (there >= before.shape).any():
+        return False
+    if (after[there[:, 0], there[:, 1]] != before[cells[0, 0], cells[0, 1]]).any():
+        return False
+    left = piece - {(r, c) for r, c in there.tolist()}
+    return bool(left) and all(changed[r, c] for r, c in left)
+
+
+def _groups(pieces: Sequence[set[Cell]]) -> list[set[Cell]]:
+    """Pieces that touch (corners count), joined."""
+    groups: list[set[Cell]] = []
+    for piece in pieces:
+        near = {(r + dr, c + dc) for r, c in piece for dr in (-1, 0, 1) for dc in (-1, 0, 1)}
+        joined = piece.union(*(group for group in groups if near & group))
+        groups = [*(group for group in groups if not near & group), joined]
+    return groups
+
+
+def _look(frame: Frame, cells: set[Cell], filled: bool) -> tuple[Look, int, int]:
+    rows, cols = [r for r, _ in cells], [c for _, c in cells]
+    top, left = min(rows), min(cols)
+    return (
+        tuple(
+            tuple(int(frame[r, c]) if filled or (r, c) in cells else -1 for c in range(left, max(cols) + 1))
+            for r in range(top, max(rows) + 1)
+        ),
+        top,
+        left,
+    )

@@ -1,0 +1,50 @@
+"""Protocols as rows of data: what the gate asks for under each, and what it compares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lawbook.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A named row of switches.
+
+    needs_hypothesis: plans are executed only for an admissible hypothesis, predicted to end in the goal or a named subgoal.
+    needs_rulebook: there is a rulebook, and the decision rules about it hold.
+    needs_fidelity: the program must be judged faithful to the rulebook.
+    compares: what a prediction is compared on. unpredicted: share of the budget (at least 10 actions) that may be sent with no
+    prediction; None: as many as one likes. needs_reason: a probe names the question it answers.
+    """
+
+    name: str
+    summary: str
+    needs_hypothesis: bool
+    needs_rulebook: bool
+    needs_fidelity: bool
+    compares: tuple[str, ...] = ("frame", "status")
+    unpredicted: float | None = 0.1
+    needs_reason: bool = True
+
+    def allowance(self, budget: int) -> int | None:
+        """How many actions may be sent with prediction NONE; None: unlimited."""
+        return None if self.unpredicted is None else max(10, int(budget * self.unpredicted))
+
+
+PROTOCOLS = {
+    row.name: row
+    for row in (
+        Protocol("memento3", "rulebook, program, exact replay and fidelity before every plan", True, True, True),
+        Protocol("no-rulebook", "the program alone: exact replay, no rulebook to be faithful to", True, False, False),
+        Protocol("vanilla", "the same world and record, no model required", False, False, False, unpredicted=None),
+    )
+}
+
+
+def find_protocol(name: str) -> Protocol:
+    """The row of that name. Raises UsageError."""
+    try:
+        return PROTOCOLS[name]
+    except KeyError:
+        raise UsageError(f"There is no protocol {name!r}; choose one of {', '.join(PROTOCOLS)}.") from None

@@ -1,0 +1,154 @@
+"""One folder a run: what was asked for (run.toml), where everything lies, and how runs are found again."""
+
+from __future__ import annotations
+
+import platform
+import re
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from lawbook import __version__
+from lawbook.core import spending
+from lawbook.errors import UsageError
+from lawbook.planning.population import POLICIES, UNIFORM
+
+PACKAGES = ("numpy", "arcengine", "arc-agi", "gymnasium", "minigrid")
+"""Packages whose versions can change what a run sees."""
+
+
+_RANGES = {
+    "population": (1, 100),
+    "budget": (1, 10**9),
+    "seed": (-(10**18), 10**18),
+    "nodes": (1, 10**12),
+    "memory_mb": (64, 1 << 20),
+}
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What a run was asked for. nodes: most states a search expands (results repeat). memory_mb: for one program.
+    policy: how one of several classes of plans is taken (population.POLICIES). images, seed_with, fallback: see minds.helped.
+    max_...: what its mind may cost (caps.Caps), as long as no resume has said otherwise."""
+
+    world: str
+    mind: str = "induce"
+    protocol: str = "memento3"
+    population: int = 1
+    budget: int = 500
+    seed: int = 0
+    nodes: int = 200_000
+    memory_mb: int = 512
+    weak_sandbox: bool = False
+    policy: str = UNIFORM
+    images: bool = False
+    seed_with: str = ""
+    fallback: str = ""
+    max_dollars: float | None = None
+    max_tokens: int | None = None
+    max_calls: int | None = None
+    max_minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.policy not in POLICIES:
+            raise UsageError(f"There is no policy {self.policy!r}; choose one of {', '.join(POLICIES)}.")
+        spending.Caps.of(asdict(self))
+        for name, (low, high) in _RANGES.items():
+            value = getattr(self, name)
+            if value > high:
+                raise UsageError(f"{name} must be at most {high:,}.")
+            if value < low:
+                raise UsageError(f"{name} must be at least {low:,}.")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The paths of one run."""
+
+    path: Path
+
+    @property
+    def toml(self) -> Path:
+        return self.path / "run.toml"
+
+    @property
+    def ledger(self) -> Path:
+        return self.path / "ledger.sqlite"
+
+    @property
+    def memory(self) -> Path:
+        return self.path / "memory"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @classmethod
+    def make(cls, out: Path, config: RunConfig) -> RunFolder:
+        """A new folder in `out`, named by time and world, with its run.toml. Raises UsageError when it cannot be written."""
+        named = "arc" if config.world.startswith("arc:") else config.world.split("?")[0]  # no path is to hold a game's name
+        slug = re.sub(r"[^a-z0-9]+", "-", named.lower()).strip("-")[:40]
+        asked = {name: value for name, value in asdict(config).items() if value is not None}  # TOML has no nothing
+        stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}"
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            for number in range(1, 1000):
+                path = out / (stem if number == 1 else f"{stem}-{number}")
+                try:
+                    path.mkdir()
+                except FileExistsError:
+                    continue
+                folder = cls(path)
+                folder.toml.write_text(tomli_w.dumps({"run": asked, "versions": versions()}), encoding="utf-8")
+                return folder
+        except OSError as error:
+            raise UsageError(f"Cannot make a run folder in {out} ({error.strerror}); choose another with --out.") from error
+        raise UsageError(f"{out} holds too many runs of this second; choose another folder with --out.")
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """An existing one. Raises UsageError when it is no run folder."""
+        folder = cls(path)
+        for needed in (folder.toml, folder.ledger):
+            if not needed.is_file():
+                raise UsageError(f"{path} is no run folder (it has no {needed.name}); `lawbook runs` lists those there are.")
+        return folder
+
+    def config(self) -> RunConfig:
+        """Raises UsageError for a file that is broken or holds what this version does not know."""
+        try:
+            table: dict[str, Any] = tomllib.loads(self.toml.read_text(encoding="utf-8"))["run"]
+            known = {field.name: type(field.default) if field.name != "world" else str for field in fields(RunConfig)}
+            known |= spending.OPTIONS
+            for name, value in table.items():
+                if name not in known or type(value) not in (known[name], int if known[name] is float else known[name]):
+                    raise ValueError(f"{name} = {value!r}")
+            return RunConfig(**table)
+        except (OSError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+            raise UsageError(f"{self.toml} cannot be read ({str(error)[:300]}); mend it or start a new run.") from error
+
+
+def runs_in(out: Path) -> Iterator[RunFolder]:
+    """Run folders below `out`, newest name first."""
+    if out.is_dir():
+        for path in sorted(out.iterdir(), reverse=True):
+            if (path / "run.toml").is_file() and (path / "ledger.sqlite").is_file():
+                yield RunFolder(path)
+
+
+def versions() -> dict[str, str]:
+    """Versions of everything that can change what a run sees or does."""
+    found = {"lawbook": __version__, "python": platform.python_version(), "machine": platform.machine()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,1 @@
+"""The loops, one protocol's method on one screen each."""

@@ -1,0 +1,81 @@
+"""Python over the record, in the sandbox: what a mind, or an agent at a door, may run to look at what was seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lawbook.core.record import Record, Trajectory
+from lawbook.sandbox.host import Host
+
+MAX_CODE = 100_000
+MAX_SETTLED, MAX_MOVING = 64 << 20, 16 << 20
+"""Bytes of settled frames and of animations that are handed over, the newest trajectories first."""
+SECONDS, MOST = 10.0, 20_000
+"""Wall clock, and bytes of output that are kept."""
+
+GUIDE = """\
+`record` is the list of trajectories, oldest first; record[-1] is the one being played. Of each:
+  t.frames        (n + 1) x H x W uint8: t.frames[0] the first sight, t.frames[k] the settled frame after k actions
+  t.actions       the n actions, with .id, .x (column) and .y (row); t.actions[k] led from t.frames[k] to t.frames[k + 1]
+  t.statuses, t.levels, t.available       n + 1 of each
+  t.animation(k)  every frame that came after k actions, the settled one last
+`frames` and `actions` are those of record[-1]. np (numpy) and perception (components, objects, regions, changes, clicks, text)
+are there, and the standard library; no files, no network, no other processes. Only what is printed comes back, at most 20,000
+bytes within 10 seconds; nothing is kept from one run to the next."""
+"""What whoever writes such code has to know."""
+
+
+def run(host: Host, record: Record, code: str, *, seconds: float = SECONDS, most: int = MOST) -> str:
+    """What `code` prints, with the sentence of what stopped it where something did. See GUIDE for what it finds.
+
+    Runs in a fresh sandboxed process; a trajectory's frames go in, nothing but text comes out. Never raises for what the code does.
+    """
+    if len(code) > MAX_CODE:
+        return f"Code of {len(code):,} characters is too long; keep it under {MAX_CODE:,}."
+    rows, blobs = pack(record)
+    with host.fork() as worker:
+        text, lost, fault = worker.analyse(code, rows, blobs, seconds=seconds, most=most)
+    said = ["".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text).rstrip("\n")]
+    if lost:
+        said.append(f"[cut: {lost:,} more bytes were printed; print less]")
+    if fault is not None:
+        said.append(fault.reason)
+    return "\n".join(line for line in said if line) or "(nothing was printed; print what you want to see)"
+
+
+def pack(record: Record) -> tuple[list[dict[str, Any]], list[bytes]]:
+    """(a row for each trajectory, blobs of frames that the rows name by number), the newest frames within the limits."""
+    rows: list[dict[str, Any]] = []
+    blobs: list[bytes] = []
+    settled, moving = MAX_SETTLED, MAX_MOVING
+    for trajectory in reversed(record.trajectories):
+        row = _row(trajectory)
+        settled -= trajectory.settled.nbytes
+        moving -= sum(row["moving"]) * trajectory.first.frame.nbytes
+        row["blobs"] = [None, None]
+        if settled >= 0:
+            row["blobs"][0] = len(blobs)
+            blobs.append(trajectory.settled.tobytes())
+        if moving >= 0 and any(row["moving"]):
+            row["blobs"][1] = len(blobs)
+            blobs.append(_animations(trajectory, row["moving"]))
+        rows.append(row)
+    return rows[::-1], blobs
+
+
+def _row(trajectory: Trajectory) -> dict[str, Any]:
+    seen = [trajectory.first, *(observation for _, observation in trajectory.steps)]
+    return {
+        "shape": trajectory.first.frame.shape,
+        "actions": trajectory.actions,
+        "statuses": trajectory.statuses,
+        "levels": [observation.level for observation in seen],
+        "available": [observation.available for observation in seen],
+        "moving": [len(observation.frames) - 1 for observation in seen],
+    }
+
+
+def _animations(trajectory: Trajectory, counts: list[int]) -> bytes:
+    """All frames before the settled ones, in order. The first sight has none: its trajectory begins with what had settled."""
+    steps = enumerate((observation for _, observation in trajectory.steps), 1)
+    return b"".join(seen.frames[at].tobytes() for k, seen in steps for at in range(counts[k]))

@@ -1,0 +1,49 @@
+"""The memory that a worker shares with the run process: a ring of predicted frames with their statuses."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+
+import numpy as np
+
+from lawbook.core.record import MAX_CELLS
+
+STATUSES = ("running", "completed", "over")
+"""A status in the ring is an index into this (values of `lawbook.core.record.Status`; a program never predicts a truncation)."""
+
+CHUNK_BYTES = 512 << 10
+MAX_CHUNK = 1024
+MAX_FRAME = MAX_CELLS
+CHUNKS = 3  # one being computed, one on its way, one being compared
+_HEAD = 8192
+SIZE = _HEAD + CHUNKS * MAX_FRAME
+"""Bytes of address space; only pages that are written to cost memory."""
+
+
+def create() -> int:
+    """A file descriptor of fresh shared memory that nobody can shrink (whoever touched the lost part would die of SIGBUS)."""
+    memory = os.memfd_create("lawbook-ring", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(memory, SIZE)
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    return memory
+
+
+class Ring:
+    """The memory, laid out for frames of one shape (H, W).
+
+    done: one 64-bit count, of frames finished since this replay began; written by the worker after the frame.
+    frames: capacity x H x W uint8; statuses: one byte each; number k lies at k % capacity. chunk: frames between two messages.
+    """
+
+    def __init__(self, memory: mmap.mmap, shape: tuple[int, int]) -> None:
+        height, width = shape
+        size = height * width
+        self.chunk = max(1, min(MAX_CHUNK, CHUNK_BYTES // size))
+        self.capacity = CHUNKS * self.chunk
+        view = memoryview(memory)
+        self.done = view[:8].cast("Q")
+        self.statuses = view[64 : 64 + self.capacity]
+        cells = np.frombuffer(memory, dtype=np.uint8, count=self.capacity * size, offset=_HEAD)
+        self.frames = cells.reshape(self.capacity, height, width)

@@ -1,0 +1,174 @@
+"""Counting as the scorecard of ARC-AGI-3 counts: plays, and in each what every level cost, from a ledger or action by action."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lawbook.core.record import RESET, Action, Status
+from lawbook.errors import UsageError
+from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.scoring.rhae import Level, game_score
+
+
+@dataclass
+class Play:
+    """One play of a game, from a restart of the whole game to the next.
+
+    actions: sent in it. A reset costs one, except that a restart of the whole game opens the next play and costs nothing.
+    resets: of those, how many were resets. completed: levels that are, by now. bounds: (levels completed, actions by then), each
+    time that number changed. won, over: what the game last said about itself, as the scorecard keeps it.
+    """
+
+    actions: int = 0
+    resets: int = 0
+    completed: int = 0
+    bounds: list[tuple[int, int]] = field(default_factory=list)
+    won: bool = False
+    over: bool = False
+
+    def levels(self, baselines: Sequence[int | None]) -> list[tuple[int, int | None, bool]]:
+        """(actions, baseline, completed) of every level: those spent since the last completion belong to the first that is not."""
+        rows, before = [], 0
+        for number, baseline in enumerate(baselines):
+            done = number < len(self.bounds)
+            until = self.bounds[number][1] if done else self.actions
+            rows.append((until - before, baseline, done))
+            before = until
+        return rows
+
+    def score(self, baselines: Sequence[int | None] | None) -> float | None:
+        """RHAE of this play; None where a baseline is unknown; 0 where more levels were completed than have one."""
+        if not baselines or None in baselines:
+            return None
+        if len(self.bounds) > len(baselines):
+            return 0.0
+        return game_score([Level(actions, baseline or 0, done) for actions, baseline, done in self.levels(baselines)])
+
+
+class Counting:
+    """Feed it every action with the status and level that followed, in order; `plays` are then what a scorecard would hold.
+
+    levels: how many the game has, None where it never says. competition: on a competition card.
+
+    A reset restarts the whole game when nothing was sent since the level began (in competition it does nothing, and is billed),
+    and after a win, as on the engine. A game won outright, without its levels, has completed none of the rest.
+    """
+
+    def __init__(self, levels: int | None, *, competition: bool = False) -> None:
+        self.plays: list[Play] = []
+        self._levels, self._competition, self._level = levels, competition, 0
+        self._since, self._last_was_reset = 0, True
+
+    def opened(self) -> None:
+        """The first observation, or a restart of the whole game."""
+        self.plays.append(Play())
+        self._level = self._since = 0
+        self._last_was_reset = True
+
+    def add(self, action: Action, status: Status, level: int) -> None:
+        play = self.plays[-1]
+        if action == RESET:
+            if play.won or (self._since == 0 and not self._competition):
+                self.opened()
+                return
+            play.actions += 1
+            # One that does nothing is billed as what was sent before it: the scorecard is shown the last answer once more.
+            play.resets += self._since > 0 or self._last_was_reset
+            self._last_was_reset = self._last_was_reset or self._since > 0
+            self._since, self._level = 0, level
+            return
+        self._last_was_reset = False
+        play.actions += 1
+        self._since += 1
+        play.over = play.over or status is Status.OVER
+        if status is not Status.COMPLETED:
+            return
+        play.won = play.won or (self._levels is not None and level >= self._levels)
+        if level == self._level + 1:
+            play.completed = level
+            play.bounds.append((level, play.actions))
+        self._level, self._since = level, 0 if not play.won else self._since
+
+    def in_doubt(self) -> None:
+        """An action that was sent, and of which nothing came back: counted as billed."""
+        if self.plays:
+            self.plays[-1].actions += 1
+
+    @property
+    def billed(self) -> tuple[int, int]:
+        """(plays, actions in all of them): what a scorecard says of them."""
+        return len(self.plays), sum(play.actions for play in self.plays)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a run's ledger tells of one game. baseline: what the baselines are, "human" or "optimal"."""
+
+    world: str
+    mind: str
+    protocol: str
+    seed: int
+    levels: int | None
+    baselines: tuple[int | None, ...] | None
+    baseline: str
+    plays: tuple[Play, ...]
+    outcome: str | None
+
+    @property
+    def best(self) -> Play:
+        """The play that scores: the best one, the first of equals."""
+        return max(self.plays, key=lambda play: (play.score(self.baselines) or 0.0, play.completed))
+
+    @property
+    def actions(self) -> int:
+        """Of all plays together, as the scorecard has it."""
+        return sum(play.actions for play in self.plays)
+
+    @property
+    def completed(self) -> int:
+        return max(play.completed for play in self.plays)
+
+    @property
+    def rhae(self) -> float | None:
+        """Of the best play, 0 to 100; None where nobody knows the baselines."""
+        return self.best.score(self.baselines)
+
+
+def counting(ledger: Ledger) -> tuple[Counting, Counted]:
+    """Count a run. Reads no frame. Raises UsageError when the ledger has no opening or no first observation."""
+    opening = outcome = None
+    counts, pending = Counting(None), False
+    for event in ledger.events([Kind.OPEN, Kind.INTEND, Kind.OBSERVE, Kind.CLOSE]):
+        body = event.body
+        match event.kind:
+            case Kind.OPEN if opening is None:
+                opening = body
+                counts = Counting(body["spec"]["levels"], competition="mode=competition" in body["run"]["world"])
+            case Kind.INTEND:
+                pending = True
+            case Kind.OBSERVE if body["action"] is None:
+                counts.opened()
+            case Kind.OBSERVE:
+                pending = False
+                counts.add(Action(*body["action"]), Status(body["status"]), body["level"])
+            case Kind.CLOSE:
+                outcome = body["outcome"]
+    if opening is None or not counts.plays:
+        raise UsageError("This run ended before it began; there is nothing to score.")
+    if pending and outcome == "in_doubt":
+        counts.in_doubt()
+    run, spec = opening["run"], opening["spec"]
+    known = spec["baselines"]
+    counted = Counted(
+        world=run["world"],
+        mind=run["mind"],
+        protocol=run["protocol"],
+        seed=run["seed"],
+        levels=spec["levels"],
+        baselines=None if known is None else tuple(known),
+        baseline=spec["baseline"],
+        plays=tuple(counts.plays),
+        outcome=outcome,
+    )
+    return counts, counted
