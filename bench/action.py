@@ -12,9 +12,9 @@ from pathlib import Path
 
 from lawbook.core.record import Action
 from lawbook.core.results import Subgoal
-from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.ledger.ledger import Event, EventKind, Ledger
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import explore, plan, reflect
 from lawbook.runs.session import Session
 from lawbook.sandbox.host import Host
@@ -26,20 +26,20 @@ BATCH = 100
 
 def learn_to_walk(session: Session) -> list[Action]:
     """Let the built-in mind play the first level; two opposite moves from where the second begins that it predicts."""
-    while session.record.level == 0 and not session.ended:
-        for member in session.due():
+    while session.record.level == 0 and not session.outcome:
+        for member in session.list_due_members():
             reflect(session, member)
-        if session.state.active or plan(session):
-            session.follow()
+        if session.state.active_plan or plan(session):
+            session.continue_plan()
         else:
             explore(session)
-    for member in session.due():
+    for member in session.list_due_members():
         reflect(session, member)
     for one, other in itertools.permutations(session.record.last.available, 2) if session.record.last else ():
-        before = session.record.here.last.frame
+        before = session.record.current.last.frame
         there = session.probe(Action(one), "a way there").observation
         back = session.probe(Action(other), "and back?").observation
-        for member in session.due():
+        for member in session.list_due_members():
             reflect(session, member)
         if there is not None and back is not None and (back.frame == before).all() and (there.frame != before).any():
             return [Action(one), Action(other)]
@@ -52,21 +52,21 @@ def timed(world: str, actions: int, population: int, out: Path, host: Host) -> t
     sent: list[float] = []
 
     def listen(event: Event) -> None:
-        if event.kind is Kind.OBSERVE:
+        if event.kind is EventKind.OBSERVE:
             acknowledged.append(time.perf_counter())
-        elif event.kind is Kind.INTEND:
+        elif event.kind is EventKind.INTEND:
             sent.append(time.perf_counter())
 
     gaps: list[float] = []
     inside: list[float] = []
     config = RunConfig(world, budget=actions + 500, population=population)
-    with new_run(config, out, host=host, listener=listen) as (_, session):
+    with start_run(config, out, host=host, listener=listen) as (_, session):
         walk = learn_to_walk(session)
         for _ in range(actions // BATCH):
             acknowledged.clear()
             sent.clear()
             outcome = session.execute(walk * (BATCH // 2), ANYWHERE)
-            assert not outcome.halted, outcome.halted
+            assert not outcome.halt_reason, outcome.halt_reason
             gaps += [1e3 * (b - a) for a, b in itertools.pairwise(acknowledged)]
             inside += [1e3 * (b - a) for a, b in zip(sent, acknowledged, strict=True)]
     return gaps, inside
@@ -87,12 +87,12 @@ def parts(world: str, out: Path, count: int = 1000) -> dict[str, float]:
     with Ledger.create(out / "commits.sqlite") as ledger:
         for k in range(count):
             began = time.perf_counter()
-            ledger.append(Kind.NOTE, {"text": f"what came of action {k}"})
-            ledger.append(Kind.NOTE, {"text": f"what action {k + 1} is predicted to show"})
+            ledger.append(EventKind.NOTE, {"text": f"what came of action {k}"})
+            ledger.append(EventKind.NOTE, {"text": f"what action {k + 1} is predicted to show"})
             ledger.commit()
             commits.append(time.perf_counter() - began)
     syncs = []
-    with open(out / "sync", "wb", buffering=0) as file:  # noqa: PTH123
+    with open(out / "sync", "wb", buffering=0) as file:
         for _ in range(count):
             began = time.perf_counter()
             file.write(b"x" * 4096)

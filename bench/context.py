@@ -19,14 +19,14 @@ from pathlib import Path
 
 from bpe_openai import get_encoding
 
-from lawbook.core.hypothesis import ENGINE, RULEBOOK, Decision, Hypothesis, Proposal, trace
+from lawbook.core.hypothesis import ENGINE, RULEBOOK, Decision, Hypothesis, Proposal, find_rule_citations
 from lawbook.errors import LawbookError
 from lawbook.minds.base import Case
-from lawbook.minds.llm.language_mind import LanguageMind
-from lawbook.minds.llm.model import Reply, Request
+from lawbook.minds.llm.language_mind import LLMMind
+from lawbook.minds.llm.model import ModelReply, Request
 from lawbook.minds.registry import make_mind
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play
 
 LATE = 10
@@ -45,13 +45,13 @@ class Induced:
         self.rows: list[tuple[int, str, int, float]] = []
         self._before = ""
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: Request) -> ModelReply:
         assert self.case is not None
         whole = f"{request.system}\n{request.text}"
         tokens, same = self._count(whole), self._count(commonprefix([whole, self._before]))  # noqa: RUF071
-        self.rows.append((self.case.record.actions, request.op, tokens, same / tokens))
+        self.rows.append((self.case.record.n_actions, request.op, tokens, same / tokens))
         self._before = whole
-        return Reply(self._answer(request.op))
+        return ModelReply(self._answer(request.op))
 
     def _count(self, text: str) -> int:
         return len(self.encoding.encode(text))
@@ -67,20 +67,22 @@ class Induced:
                 return "\n".join(f"{name}\n```python\n{source}```" for name, source in files.items()) or "NO CHANGE"
             case "judge":
                 book = self.proposal.rulebook or (self.case.hypothesis.rulebook if self.case and self.case.hypothesis else "")
-                return "\n".join(f"{rule}: {ENGINE}" for rule in trace(Hypothesis(book)).rules) + "\nVERDICT: faithful"
+                return (
+                    "\n".join(f"{rule}: {ENGINE}" for rule in find_rule_citations(Hypothesis(book)).rules) + "\nVERDICT: faithful"
+                )
             case "explore":
                 return f"PROBE: {self._random()}\nQUESTION: What comes of it?"
         return "RETAIN"
 
     def _random(self) -> str:
         assert self.case is not None and self.case.record.last is not None
-        dice = random.Random(self.case.record.actions)
+        dice = random.Random(self.case.record.n_actions)
         action = dice.choice(self.case.record.last.available)
         clicked = f" x={dice.randrange(64)} y={dice.randrange(64)}" if action in self.case.interface.clicks else ""
         return f"{action}{clicked}"
 
 
-class Measured(LanguageMind):
+class Measured(LLMMind):
     """The mind, which tells its model the case, and what the built-in mind would propose."""
 
     def __init__(self, model: Induced) -> None:
@@ -104,13 +106,13 @@ def main() -> int:
     given = parser.parse_args()
     model = Induced()
     config = RunConfig(given.world, mind="llm:induced", budget=given.actions, nodes=1)
-    with tempfile.TemporaryDirectory() as folder, new_run(config, Path(folder), mind=Measured(model)) as (_, session):
+    with tempfile.TemporaryDirectory() as folder, start_run(config, Path(folder), mind=Measured(model)) as (_, session):
         try:
             play(session)
         except LawbookError as error:
             print(error, file=sys.stderr)
         hypothesis = session.state.members[0].hypothesis
-        sent, level = session.state.sent, session.record.level
+        sent, level = session.state.n_actions, session.record.level
     late = [row for row in model.rows if row[0] >= sent - LATE]
     size = hypothesis.description_bytes if hypothesis else 0
     print(f"{given.world}: {sent} actions, level {level + 1}, {len(model.rows)} calls, rulebook and program {size:,} bytes\n")

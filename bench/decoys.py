@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from gymnasium.envs.toy_text.frozen_lake import generate_random_map
 
-from lawbook.worlds.address_options import Options
-from lawbook.worlds.gym_grids import SOURCE, register, shortest
+from lawbook.worlds.address_options import AddressOptions
+from lawbook.worlds.gym_grids import SOURCE, count_shortest_solution, register
 
 __all__ = ["SOURCE", "desc"]
 
@@ -53,10 +53,10 @@ def _reached(rows: list[list[str]]) -> list[tuple[int, int]]:
     return list(found)
 
 
-def _options(options: Options) -> dict[str, Any]:
-    size = options.whole("size", 8, low=4, high=32)
-    seed = options.whole("map_seed", 0, low=0, high=2**31 - 1)
-    kinds = options.whole("kinds", 4, low=1, high=len(LETTERS))
+def _options(options: AddressOptions) -> dict[str, Any]:
+    size = options.get_int("size", 8, low=4, high=32)
+    seed = options.get_int("map_seed", 0, low=0, high=2**31 - 1)
+    kinds = options.get_int("kinds", 4, low=1, high=len(LETTERS))
     return {"desc": desc(seed, size, kinds), "is_slippery": False, "max_episode_steps": 25 * size}
 
 
@@ -74,4 +74,10 @@ def _completed(env: Any, state: int, reward: float) -> bool:
     return bool(env.desc.flat[int(state)] == b"G")
 
 
-register("FrozenLake-v1", view=_view, completed=_completed, options=_options, optimum=lambda env: shortest(env, _completed))
+register(
+    "FrozenLake-v1",
+    view=_view,
+    completed=_completed,
+    options=_options,
+    optimum=lambda env: count_shortest_solution(env, _completed),
+)

@@ -15,12 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from lawbook.agents.api.external_mind import AtTheWheel
+from lawbook.agents.api.external_mind import ExternalAgentMind
 from lawbook.agents.api.socket_server import serve
-from lawbook.agents.api.usage import DOOR
-from lawbook.ledger.ledger import Kind
+from lawbook.agents.api.usage import COMMAND_OP
+from lawbook.ledger.ledger import EventKind
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.session import Session
 
 LINES = (["status"], ["brief"], ["observe"], ["observe", "--since", "0.0"], ["record"], ["budget"], ["probe", "1", "-m", "?"])
@@ -28,7 +28,7 @@ LINES = (["status"], ["brief"], ["observe"], ["observe", "--since", "0.0"], ["re
 
 def own_seconds(session: Session) -> float:
     """Of the last command."""
-    calls = [event for event in session.journal.ledger.events([Kind.CALL]) if event.body["op"] == DOOR]
+    calls = [event for event in session.event_log.ledger.read_events([EventKind.CALL]) if event.body["op"] == COMMAND_OP]
     return float(calls[-1].body["seconds"])
 
 
@@ -54,7 +54,7 @@ def main() -> None:
     config = RunConfig(settings.world, mind="drive", protocol="vanilla", budget=10 * settings.times + 100)
     with (
         tempfile.TemporaryDirectory(dir=Path.cwd()) as folder,
-        new_run(config, Path(folder) / "runs", mind=AtTheWheel()) as (_, session),
+        start_run(config, Path(folder) / "runs", mind=ExternalAgentMind()) as (_, session),
     ):
         workspace = Path(folder) / "ws"
         with serve(session, [workspace]) as server:

@@ -19,14 +19,14 @@ from pathlib import Path
 from unwalled import unwalled_run
 
 from lawbook.core.record import RESET, Action, Record
-from lawbook.ledger.ledger import Kind
-from lawbook.minds.base import Case, Interface, Why
+from lawbook.ledger.ledger import EventKind
+from lawbook.minds.base import Case, Interface, Trigger
 from lawbook.minds.registry import make_mind
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.session import Session
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 from lawbook.worlds.address import WorldAddress
 from lawbook.worlds.process import WorldProcess
@@ -57,13 +57,13 @@ def played(host: Host | None, out: Path, world: str, mind: str, budget: int, see
     with opened(config, out, host) as session:
         play(session)
         state, spec = session.state, session.world.spec
-        answers = [event.body["seconds"] for event in session.journal.ledger if event.kind is Kind.CALL]
+        answers = [event.body["seconds"] for event in session.event_log.ledger if event.kind is EventKind.CALL]
     return Played(
-        won=state.ending is Ending.WON,
-        actions=state.sent,
-        per_level=dict(state.per_level),
+        won=state.outcome is RunOutcome.WON,
+        actions=state.n_actions,
+        per_level=dict(state.actions_per_level),
         shortest=spec.baselines or (),
-        completed=state.completed,
+        completed=state.n_completed,
         answers=len(answers),
         slowest=max(answers),
         seconds=time.perf_counter() - began,
@@ -77,7 +77,7 @@ def opened(config: RunConfig, out: Path, host: Host | None) -> Iterator[Session]
         with unwalled_run(config) as session:
             yield session
     else:
-        with new_run(config, out, host=host) as (_, session):
+        with start_run(config, out, host=host) as (_, session):
             yield session
 
 
@@ -128,13 +128,13 @@ def reflection(length: int) -> None:
     world = WorldProcess(WorldAddress.parse("demo:maze"))
     record, dice = Record(world.spec.levels), random.Random(0)
     record.extend(None, world.reset())
-    while record.actions < length and not record.won:
+    while record.n_actions < length and not record.is_won:
         action = RESET if record.needs_reset else Action(dice.choice(world.spec.actions))
         record.extend(action, world.reset() if action == RESET else world.step(action))
     spec = world.spec
     world.close()
     interface = Interface(spec.shape, spec.actions, spec.clicks, spec.levels)
-    case = Case(interface, record, Why.MISMATCH, None, False, None, "", length, length, 0, 1, 0, 0)
+    case = Case(interface, record, Trigger.MISMATCH, None, False, None, "", length, length, 0, 1, 0, 0)
     times = []
     for _ in range(6):
         mind, began = make_mind("induce"), time.perf_counter()
@@ -144,7 +144,7 @@ def reflection(length: int) -> None:
         times.append(((proposed - began) * 1e3, (time.perf_counter() - proposed) * 1e3))
     (first, _), *others = times
     propose, explore = (statistics.median(column) for column in zip(*others, strict=True))
-    print(f"\nreflection on {record.actions} random actions of demo:maze (64 x 64), medians of {len(others)}")
+    print(f"\nreflection on {record.n_actions} random actions of demo:maze (64 x 64), medians of {len(others)}")
     print(f"propose {propose:.0f} ms (the first time {first:.0f} ms), then explore {explore:.0f} ms")
 
 

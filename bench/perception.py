@@ -11,7 +11,7 @@ import frames
 
 from lawbook.core import perception
 from lawbook.core.record import Action
-from lawbook.worlds.address import WorldAddress, make
+from lawbook.worlds.address import WorldAddress, make_world
 from lawbook.worlds.demo import GAMES
 
 BAR = 2.0
@@ -34,7 +34,7 @@ def demo() -> dict[str, tuple[frames.Frame, frames.Frame]]:
     """The first two different frames of each demo game: (after, before)."""
     found = {}
     for name in GAMES:
-        world = make(WorldAddress.parse(f"demo:{name}"))
+        world = make_world(WorldAddress.parse(f"demo:{name}"))
         before, spec = world.reset().frame, world.spec
         tries = [Action(number) for number in spec.actions if number not in spec.clicks]
         tries += [Action(spec.clicks[0], click.x, click.y) for click in perception.clicks(before)] if spec.clicks else []

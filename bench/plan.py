@@ -13,7 +13,7 @@ from typing import Any
 import reference
 
 from lawbook.core.record import Action
-from lawbook.core.results import Fault, Limits, Start
+from lawbook.core.results import InitialObservation, Limits, ProgramError
 from lawbook.sandbox.host import Host, Program
 from lawbook.sandbox.worker_client import Found
 
@@ -46,12 +46,12 @@ def bare(module: ModuleType, start: Any, actions: tuple[Action, ...]) -> int:
     raise AssertionError("the reference program has a way to its goal")
 
 
-def found(program: Program, start: Start) -> tuple[Found, float]:
+def found(program: Program, start: InitialObservation) -> tuple[Found, float]:
     """One search in a fresh worker, and the seconds until that worker was ready."""
     began = time.perf_counter()
-    worker = program.worker()
+    worker = program.start_worker()
     ready = time.perf_counter() - began
-    assert not isinstance(worker, Fault)
+    assert not isinstance(worker, ProgramError)
     with worker:
         worker.replay(start, [])
         answer = worker.search(Limits(nodes=1_000_000, depth=200, seconds=60.0))
@@ -63,7 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=9)
     repeat = parser.parse_args().repeat
-    start = Start(reference.frame(), 0, reference.AVAILABLE)
+    start = InitialObservation(reference.frame(), 0, reference.AVAILABLE)
     actions = tuple(Action(number) for number in reference.AVAILABLE)
     module = engine()
     state = module.initial_state({"frame": start.frame, "level": 0, "available_actions": start.available})

@@ -20,9 +20,9 @@ from unwalled import unwalled_run
 
 from lawbook.planning.population import POLICIES
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 
 WORLDS = {
@@ -41,10 +41,10 @@ def spent(host: Host | None, world: str, budget: int, seed: int, members: int, p
             session = stack.enter_context(unwalled_run(config))
         else:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-            _, session = stack.enter_context(new_run(config, Path(folder), host=host))
+            _, session = stack.enter_context(start_run(config, Path(folder), host=host))
         play(session)
-        won = session.state.ending is Ending.WON
-        return session.state.sent if won else budget, won
+        won = session.state.outcome is RunOutcome.WON
+        return session.state.n_actions if won else budget, won
 
 
 def seed_of(world: str, budget: int, seed: int, sizes: list[int]) -> dict[tuple[int, str], tuple[int, bool]]:

@@ -27,7 +27,7 @@ import requests
 from lawbook.arc import settings
 from lawbook.core.record import Action, Status
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 
 GAME = """
 from random import Random
@@ -85,7 +85,7 @@ def toolkit(url: str, card: str) -> Any:
     from arc_agi.remote_wrapper import RemoteEnvironmentWrapper
 
     quiet = logging.Logger("quiet", logging.CRITICAL)
-    return RemoteEnvironmentWrapper(url, EnvironmentInfo(game_id="maze-1"), os.environ[settings.KEY], quiet, card)
+    return RemoteEnvironmentWrapper(url, EnvironmentInfo(game_id="maze-1"), os.environ[settings.KEY_VARIABLE], quiet, card)
 
 
 def resident(pid: int) -> float:
@@ -107,14 +107,14 @@ def main() -> None:
     from lawbook.arc import scorecards, settings
 
     with tempfile.TemporaryDirectory() as place, serving_games(Path(place)) as url:
-        os.environ.update({settings.URL: url, settings.KEY: "bench"})
-        card, dice = scorecards.opened("online"), random.Random(0)
+        os.environ.update({settings.URL_VARIABLE: url, settings.KEY_VARIABLE: "bench"})
+        card, dice = scorecards.open_card("online"), random.Random(0)
         theirs, bare, ours = toolkit(url, card), list[float](), list[float]()
         config = RunConfig(f"arc:maze?mode=online&card={card}", mind="random", protocol="vanilla", budget=10 * given.actions)
-        with new_run(config, Path(place) / "runs") as (_, session):
+        with start_run(config, Path(place) / "runs") as (_, session):
             pids = (os.getpid(), session.world.pid)  # type: ignore[attr-defined]
             before, began = [resident(pid) for pid in pids], time.perf_counter()
-            while len(ours) < given.actions and not session.ended:
+            while len(ours) < given.actions and not session.outcome:
                 block = [Action(dice.randrange(1, 5)) for _ in range(BLOCK)]
                 for action in block:
                     start = time.perf_counter()

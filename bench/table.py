@@ -34,12 +34,12 @@ from verify import loaded, proven, recorded, reference_program
 
 from lawbook.core.hypothesis import ENGINE, Decision, Proposal
 from lawbook.core.record import RESET, Action, Record
-from lawbook.core.results import Start
-from lawbook.ledger.ledger import Event, Kind, Ledger
-from lawbook.minds.base import Case, Interface, Why
+from lawbook.core.results import InitialObservation
+from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.minds.base import Case, Interface, Trigger
 from lawbook.minds.registry import make_mind
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.session import Session
 from lawbook.sandbox.host import Host
 from lawbook.worlds.address import WorldAddress
@@ -84,7 +84,7 @@ def proving(host: Host, repeat: int, steps: int = 5000) -> Iterator[Row]:
 
 
 def planning(host: Host, repeat: int) -> Iterator[Row]:
-    start, module, program = Start(reference.frame(), 0, reference.AVAILABLE), engine(), loaded(host)
+    start, module, program = InitialObservation(reference.frame(), 0, reference.AVAILABLE), engine(), loaded(host)
     state = module.initial_state({"frame": start.frame, "level": 0, "available_actions": start.available})
     actions = tuple(Action(number) for number in reference.AVAILABLE)
     gc.collect()
@@ -120,7 +120,7 @@ class Watched:
         self._last: float | None = None
 
     def __call__(self, event: Event) -> None:
-        if event.kind is Kind.OBSERVE:
+        if event.kind is EventKind.OBSERVE:
             now = time.perf_counter()
             if self._last is not None:
                 self.gaps.append(1e3 * (now - self._last))
@@ -136,7 +136,7 @@ def walked(session: Session, watched: Watched, walk: list[Action], actions: int)
     for _ in range(actions // BATCH):
         watched.pause()
         outcome = session.execute(walk * (BATCH // 2), ANYWHERE)
-        assert not outcome.halted, outcome.halted
+        assert not outcome.halt_reason, outcome.halt_reason
     return watched.gaps
 
 
@@ -145,7 +145,7 @@ def path(host: Host, out: Path, actions: int) -> Iterator[Row]:
 
     def gaps(folder: Path) -> list[float]:
         watched = Watched()
-        with new_run(RunConfig("demo:maze", budget=actions + 500), folder, host=host, listener=watched) as (_, session):
+        with start_run(RunConfig("demo:maze", budget=actions + 500), folder, host=host, listener=watched) as (_, session):
             return walked(session, watched, learn_to_walk(session), actions)
 
     with in_memory() as memory:
@@ -176,7 +176,7 @@ def in_memory() -> Iterator[Path | None]:
 def synced(out: Path, count: int = 1000) -> list[float]:
     """Milliseconds for two pages appended and made durable: the least that an action waits for the disk."""
     found = []
-    with open(out / "sync", "wb", buffering=0) as file:  # noqa: PTH123
+    with open(out / "sync", "wb", buffering=0) as file:
         for _ in range(count):
             began = time.perf_counter()
             file.write(b"x" * 8192)
@@ -196,14 +196,14 @@ def long_run(out: Path, actions: int) -> None:
     """In an interpreter of its own: the belt, every frame of it new. Prints the gaps and the memory of this process."""
     watched = Watched()
     config = RunConfig(conveyor.ADDRESS, budget=actions + 500)
-    with Host() as host, new_run(config, out, host=host, listener=watched) as (_, session):
+    with Host() as host, start_run(config, out, host=host, listener=watched) as (_, session):
         proposal = Proposal(Decision.REVISE_RULEBOOK, conveyor.BOOK, {ENGINE: conveyor.PROGRAM})
         verdict = session.propose(proposal)
         assert verdict.admissible, verdict.reason
         gaps = list(walked(session, watched, [Action(1), Action(2)], actions))
-        assert session.state.sent == actions
+        assert session.state.n_actions == actions
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        frames = sum(len(event.body["frames"]) for event in session.journal.ledger.events([Kind.OBSERVE]))
+        frames = sum(len(event.body["frames"]) for event in session.event_log.ledger.read_events([EventKind.OBSERVE]))
     print(json.dumps({"gaps": gaps, "peak": peak, "frames": frames}))
 
 
@@ -240,7 +240,7 @@ def beginnings(out: Path, repeat: int) -> Iterator[Row]:
         subprocess.run([*LAWBOOK, "play", "demo:maze", "--budget", "1", "--quiet", "--out", str(folder)], check=False)
         (ledger,) = folder.glob("*/ledger.sqlite")
         with Ledger.open(ledger, readonly=True) as opened:
-            acted = next(event.time for event in opened.events([Kind.OBSERVE]) if event.body["action"] is not None)
+            acted = next(event.time for event in opened.read_events([EventKind.OBSERVE]) if event.body["action"] is not None)
         played.append(acted - clock)
     empty = min(timed(lambda: subprocess.run([sys.executable, "-c", ""], check=True)) for _ in range(repeat))
     note = f"{repeat} times; Python alone: {1e3 * empty:.0f} ms"
@@ -253,13 +253,13 @@ def reflection(repeat: int, transitions: int = 500) -> Iterator[Row]:
         spec = world.spec
         record, dice = Record(spec.levels), random.Random(0)
         record.extend(None, world.reset())
-        while record.actions < transitions and not record.won:
+        while record.n_actions < transitions and not record.is_won:
             action = RESET if record.needs_reset else Action(dice.choice(spec.actions))
             record.extend(action, world.reset() if action == RESET else world.step(action))
     interface = Interface(spec.shape, spec.actions, spec.clicks, spec.levels)
-    case = Case(interface, record, Why.MISMATCH, None, False, None, "", transitions, transitions, 0, 1, 0, 0)
+    case = Case(interface, record, Trigger.MISMATCH, None, False, None, "", transitions, transitions, 0, 1, 0, 0)
     taken = [timed(lambda: make_mind("induce").propose(case)) for _ in range(repeat + 1)]
-    note = f"{record.actions} random actions of demo:maze, {repeat} times, the first {taken[0]:.2f} s"
+    note = f"{record.n_actions} random actions of demo:maze, {repeat} times, the first {taken[0]:.2f} s"
     yield Row(f"the inducer's reflection on {transitions} transitions", statistics.median(taken[1:]), "s", "<", 0.5, note)
 
 

@@ -20,27 +20,27 @@ from typing import Any
 
 import numpy as np
 
-from lawbook.core.hypothesis import ENGINE, bare
+from lawbook.core.hypothesis import ENGINE, strip_comments
 from lawbook.core.record import Action, Record, Status, freeze
-from lawbook.core.results import Fault, Limits, NoPlan, Prediction, Start
+from lawbook.core.results import InitialObservation, Limits, NoPlan, Prediction, ProgramError
 from lawbook.ledger.ledger import Ledger
 from lawbook.minds.registry import make_mind
-from lawbook.protocols.protocol import find_protocol
-from lawbook.runs.event_log import Journal
+from lawbook.protocols.protocol import get_protocol
+from lawbook.runs.event_log import EventLog
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.session import Session
 from lawbook.runs.state import Member, State
-from lawbook.sandbox.program_loader import Engine, predicate
+from lawbook.sandbox.program_loader import Engine, compile_subgoal
 from lawbook.sandbox.search import Bounds, search
-from lawbook.sandbox.worker_replies import Check, Found, Replay, found_way
-from lawbook.worlds.address import WorldAddress, make
+from lawbook.sandbox.worker_replies import CandidatePlan, Replay, ReplayCheck, decode_search_reply
+from lawbook.worlds.address import WorldAddress, make_world
 
 QUICK = Path("/dev/shm")
 
 
 @lru_cache(256)
 def _compiled(file: str, source: str) -> Any:
-    return compile(bare(source), file, "exec", dont_inherit=True)
+    return compile(strip_comments(source), file, "exec", dont_inherit=True)
 
 
 @lru_cache(64)
@@ -56,7 +56,7 @@ def _engine(files: tuple[tuple[str, str], ...]) -> Engine:
             return None
 
         def exec_module(self, module: ModuleType) -> None:
-            exec(_compiled(f"{module.__name__}.py", sources[f"{module.__name__}.py"]), module.__dict__)  # noqa: S102 - ours
+            exec(_compiled(f"{module.__name__}.py", sources[f"{module.__name__}.py"]), module.__dict__)
 
     finder = Finder()
     sys.meta_path.insert(0, finder)  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ class Worker:
     """As lawbook.sandbox.worker_client.Worker, without a process."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self._state, self._start = engine, None, Start(np.empty((0, 0), np.uint8), 0, ())
+        self._engine, self._state, self._start = engine, None, InitialObservation(np.empty((0, 0), np.uint8), 0, ())
 
     def __enter__(self) -> Worker:
         return self
@@ -90,7 +90,9 @@ class Worker:
         status = Status.COMPLETED if engine.is_goal(self._state) else Status.OVER if over else Status.RUNNING
         return Prediction(freeze(engine.render(self._state)), status)
 
-    def replay(self, start: Start, actions: Sequence[Action], check: Check | None = None, *, twice: bool = False) -> Replay:
+    def replay(
+        self, start: InitialObservation, actions: Sequence[Action], check: ReplayCheck | None = None, *, twice: bool = False
+    ) -> Replay:
         self._start = start
         self._state = self._engine.initial_state(
             {"frame": start.frame, "level": start.level, "available_actions": tuple(start.available)}
@@ -110,12 +112,12 @@ class Worker:
         return self._shown()
 
     def _goal(self, goal: str | None) -> Any:
-        return None if goal is None else predicate(goal, self._engine)
+        return None if goal is None else compile_subgoal(goal, self._engine)
 
     def holds(self, goal: str | None = None) -> bool:
         return bool((self._goal(goal) or self._engine.is_goal)(self._state))
 
-    def search(self, limits: Limits, goal: str | None = None, *, clicks: Sequence[int] = ()) -> Found | NoPlan:
+    def search(self, limits: Limits, goal: str | None = None, *, clicks: Sequence[int] = ()) -> CandidatePlan | NoPlan:
         assert limits.depth is not None
         began = time.perf_counter()
         tries = [Action(number) for number in self._start.available if number not in clicks]
@@ -123,21 +125,21 @@ class Worker:
         way = search(self._engine, self._state, self._goal(goal), tries, bounds)
         rows = None if way.actions is None else [list(action) for action in way.actions]
         answer = {**way._asdict(), "actions": rows, "keyed": self._engine.key is not None}
-        return found_way(answer, self._start, limits.depth, time.perf_counter() - began)
+        return decode_search_reply(answer, self._start, limits.depth, time.perf_counter() - began)
 
 
 class Program:
     def __init__(self, files: Mapping[str, str]) -> None:
         self._files = tuple(sorted(files.items()))
 
-    def worker(self, *, twin: bool = False) -> Worker | Fault:
+    def worker(self, *, twin: bool = False) -> Worker | ProgramError:
         return Worker(_engine(self._files))
 
 
 class Host:
     """As lawbook.sandbox.host.Host, without a sandbox."""
 
-    def load(self, files: Mapping[str, str]) -> Program | Fault:
+    def load(self, files: Mapping[str, str]) -> Program | ProgramError:
         return Program(files)
 
 
@@ -151,18 +153,18 @@ class Forgetful:
 @contextmanager
 def unwalled_run(config: RunConfig) -> Iterator[Session]:
     """A session of such a run, opened."""
-    world = make(WorldAddress.parse(config.world))
+    world = make_world(WorldAddress.parse(config.world))
     where = QUICK if QUICK.is_dir() else None
     with tempfile.TemporaryDirectory(dir=where) as folder:
         ledger = Ledger.create(Path(folder) / "ledger.sqlite")
-        journal = Journal(ledger, State(Record(world.spec.levels), [Member(index) for index in range(config.population)]))
+        journal = EventLog(ledger, State(Record(world.spec.levels), [Member(index) for index in range(config.population)]))
         session = Session(
             journal,
             world,
             Host(),  # type: ignore[arg-type]
             Forgetful(),  # type: ignore[arg-type]
             make_mind(config.mind),
-            find_protocol(config.protocol),
+            get_protocol(config.protocol),
             budget=config.budget,
             seed=config.seed,
             limits=Limits(nodes=config.nodes),

@@ -18,15 +18,15 @@ import reference
 
 from lawbook.core.hypothesis import ENGINE
 from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
-from lawbook.core.results import Fault, Start
+from lawbook.core.results import InitialObservation, ProgramError
 from lawbook.sandbox.host import Host, Program
-from lawbook.verification.replay import compare, verify
+from lawbook.verification.replay import compare_prediction, verify
 
 
 def reference_program() -> ModuleType:
     """The reference program in this very interpreter: the world of the benchmark, and the body of the bare loop."""
     module = ModuleType("reference_program")
-    exec(compile(reference.files()[ENGINE], ENGINE, "exec"), module.__dict__)  # noqa: S102
+    exec(compile(reference.files()[ENGINE], ENGINE, "exec"), module.__dict__)
     return module
 
 
@@ -37,7 +37,7 @@ def world(program: ModuleType, steps: int) -> Iterator[tuple[Action, Observation
     for move in reference.walk(steps):
         if state is None:
             yield RESET, opening
-            state = program.initial_state(Start.of(opening)._asdict())
+            state = program.initial_state(InitialObservation.from_observation(opening)._asdict())
         state = program.step(state, Action(*move))
         done = program.is_goal(state)
         status = Status.COMPLETED if done else Status.RUNNING
@@ -57,7 +57,10 @@ def bare(program: ModuleType, record: Record) -> float:
     step, render, equal = program.step, program.render, np.array_equal
     began = time.perf_counter()
     for trajectory in record:
-        state, settled = program.initial_state(Start.of(trajectory.first)._asdict()), trajectory.settled
+        state, settled = (
+            program.initial_state(InitialObservation.from_observation(trajectory.first)._asdict()),
+            trajectory.settled_frames,
+        )
         for k, action in enumerate(trajectory.actions, start=1):
             state = step(state, action)
             if not equal(render(state), settled[k]) and trajectory.steps[k - 1][1].status is not Status.COMPLETED:
@@ -113,21 +116,21 @@ def whole_run(host: Host, actions: int, revisions: int) -> tuple[float, float, i
     program, local, record = loaded(host), reference_program(), Record(levels=1)
     live = proving = 0.0
     replayed = sent = 0
-    worker = program.worker()
-    assert not isinstance(worker, Fault)
+    worker = program.start_worker()
+    assert not isinstance(worker, ProgramError)
     with worker:
         for action, observation in world(local, actions):
             if action == RESET:
                 record.extend(action, observation)
                 began = time.perf_counter()
-                worker.replay(Start.of(record.here.first), [])
+                worker.replay(InitialObservation.from_observation(record.current.first), [])
                 live += time.perf_counter() - began
                 continue
-            here = record.here
+            here = record.current
             began = time.perf_counter()
             predicted = worker.step(action)
-            assert not isinstance(predicted, Fault)
-            example = compare(
+            assert not isinstance(predicted, ProgramError)
+            example = compare_prediction(
                 predicted,
                 observation,
                 trajectory=len(record) - 1,

@@ -23,19 +23,19 @@ from typing import Any
 
 from arcengine import ActionInput, GameAction
 
-from lawbook.arc.settings import GAMES
-from lawbook.arc.source import installed
+from lawbook.arc.settings import GAMES_VARIABLE
+from lawbook.arc.source import find_installed_games
 from lawbook.core.record import RESET, Action, Frame, Observation, Status
 from lawbook.core.results import Prediction
-from lawbook.ledger.ledger import Event, Kind
+from lawbook.ledger.ledger import Event, EventKind
 from lawbook.runs.event_log import Listener
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.session import Session
 from lawbook.sandbox.host import Host
-from lawbook.verification.replay import compare
-from lawbook.worlds.address import WorldAddress, make
-from lawbook.worlds.arcengine_world import click, observed
+from lawbook.verification.replay import compare_prediction
+from lawbook.worlds.address import WorldAddress, make_world
+from lawbook.worlds.arcengine_world import decode_observation, make_click_data
 
 COMPARES = ("frame", "status")
 PLAN = 50
@@ -57,7 +57,7 @@ def bare(address: str, actions: int) -> tuple[list[list[Action]], list[float]]:
 
     They come in the pieces in which they can be sent as plans: a reset by itself, up to PLAN actions to the end of a level.
     """
-    world: Any = make(WorldAddress.parse(address))
+    world: Any = make_world(WorldAddress.parse(address))
     game = getattr(world, "_game", None) or world._env._game  # the engine itself: without our wrapping, and the toolkit's
     choose = choices(random.Random(address), world.spec.shape, world.spec.clicks)
     seen = world.reset()
@@ -65,14 +65,14 @@ def bare(address: str, actions: int) -> tuple[list[list[Action]], list[float]]:
     seconds: list[float] = []
     while len(seconds) < actions:
         action = RESET if seen.status is Status.OVER else choose(seen.available)
-        given = ActionInput(id=GameAction.from_id(action.id), data=click(action))
+        given = ActionInput(id=GameAction.from_id(action.id), data=make_click_data(action))
         began = time.perf_counter()
         answer = game.perform_action(given, raw=True)
         seconds.append(time.perf_counter() - began)
         if action == RESET or seen.status is not Status.RUNNING or len(pieces[-1]) == PLAN or pieces[-1] == [RESET]:
             pieces.append([])
         pieces[-1].append(action)
-        seen = observed(answer, action, seen.level)
+        seen = decode_observation(answer, action, seen.level)
         if seen.level == world.spec.levels:
             break
     return [piece for piece in pieces if piece], seconds
@@ -81,14 +81,17 @@ def bare(address: str, actions: int) -> tuple[list[list[Action]], list[float]]:
 @contextmanager
 def run(address: str, actions: int, host: Host, out: Path, listener: Listener | None = None) -> Iterator[Session]:
     config = RunConfig(address, mind="random", protocol="vanilla", budget=actions + 1)
-    with new_run(config, out, host=host, listener=listener) as (_, session):
+    with start_run(config, out, host=host, listener=listener) as (_, session):
         yield session
 
 
 def compared(before: Frame, seen: Observation, action: Action) -> None:
     """What comparing a prediction costs, here with the right one."""
     predicted = Prediction(seen.frame.copy(), seen.status)
-    assert compare(predicted, seen, trajectory=0, step=1, level=0, action=action, before=before, compares=COMPARES) is None
+    assert (
+        compare_prediction(predicted, seen, trajectory=0, step=1, level=0, action=action, before=before, compared_fields=COMPARES)
+        is None
+    )
 
 
 def through(address: str, pieces: list[list[Action]], host: Host, out: Path) -> list[float]:
@@ -99,7 +102,7 @@ def through(address: str, pieces: list[list[Action]], host: Host, out: Path) -> 
 
     def listen(event: Event) -> None:
         nonlocal began
-        if event.kind is Kind.OBSERVE:
+        if event.kind is EventKind.OBSERVE:
             last = session.record.last if shown else None
             if last is not None:
                 compared(shown.pop().frame, last, Action(*event.body["action"]))
@@ -113,7 +116,7 @@ def through(address: str, pieces: list[list[Action]], host: Host, out: Path) -> 
         for piece in pieces:
             began = time.perf_counter()
             sent = session.reset("the level is over") if piece == [RESET] else session.execute(piece)
-            assert len(sent.actions) == len(piece), sent.halted
+            assert len(sent.actions) == len(piece), sent.halt_reason
     return seconds
 
 
@@ -145,12 +148,12 @@ def growth(address: str, actions: int, host: Host, out: Path) -> None:
         choose = choices(random.Random(f"long:{address}"), spec.shape, spec.clicks)
         begin = 0.0
         for number in range(actions):
-            if record.won:
+            if record.is_won:
                 break
             if record.needs_reset:
                 session.reset("the level is over")
             else:
-                before = record.here.last
+                before = record.current.last
                 action = choose(before.available)
                 seen = session.probe(action, "what comes of it?").observation
                 assert seen is not None
@@ -158,9 +161,11 @@ def growth(address: str, actions: int, host: Host, out: Path) -> None:
             if number == 200:
                 begin = resident(os.getpid())
         end = resident(os.getpid())
-        frames = sum(len(event.body["frames"]) for event in session.journal.ledger.events([Kind.OBSERVE]))
-        size = sum(path.stat().st_size for path in session.journal.ledger.path.parent.glob("ledger.sqlite*")) / 2**20
-        print(f"  {session.state.sent:,} random actions in {len(record):,} trajectories, {frames:,} frames, ledger {size:.0f} MB:")
+        frames = sum(len(event.body["frames"]) for event in session.event_log.ledger.read_events([EventKind.OBSERVE]))
+        size = sum(path.stat().st_size for path in session.event_log.ledger.path.parent.glob("ledger.sqlite*")) / 2**20
+        print(
+            f"  {session.state.n_actions:,} random actions in {len(record):,} trajectories, {frames:,} frames, ledger {size:.0f} MB:"
+        )
         print(f"  memory of all our processes: {begin:.0f} MB, then {end:.0f}: {end - begin:+.0f} MB (to be under 150)")
 
 
@@ -185,7 +190,7 @@ def measure(address: str, settings: argparse.Namespace, host: Host, out: Path) -
 def disk(folder: Path, count: int = 300) -> float:
     """Median milliseconds of 4 KiB appended and made durable: what no action can be quicker than."""
     seconds = []
-    with open(folder / "sync", "wb", buffering=0) as file:  # noqa: PTH123
+    with open(folder / "sync", "wb", buffering=0) as file:
         for _ in range(count):
             began = time.perf_counter()
             file.write(b"x" * 4096)
@@ -203,7 +208,7 @@ def main() -> None:
     parser.add_argument("--passes", type=int, default=3, help="through everything (default: 3)")
     parser.add_argument("--memory", type=int, default=20_000, help="actions for the memory (default: 20000; 0: not at all)")
     settings = parser.parse_args()
-    real = [f"arc:{next(iter(installed()))}"] if os.environ.get(GAMES) else []
+    real = [f"arc:{next(iter(find_installed_games()))}"] if os.environ.get(GAMES_VARIABLE) else []
     worlds = settings.worlds or ["demo:maze?seed=1", *real]
     if len(worlds) > 1:  # each in an interpreter of its own: memory that one gave back would be the next one's to take
         options = [f"--{name}={value}" for name, value in vars(settings).items() if name != "worlds"]

@@ -10,16 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lawbook.agents.api.external_mind import AtTheWheel
-from lawbook.agents.api.framing import ask
-from lawbook.agents.api.socket_server import Server, serve
+from lawbook.agents.api.external_mind import ExternalAgentMind
+from lawbook.agents.api.framing import send_request
+from lawbook.agents.api.socket_server import SocketServer, serve
 from lawbook.agents.api.workspace import SOCKET, Workspace
 from lawbook.core.hypothesis import ENGINE, RULEBOOK, Hypothesis
 from lawbook.core.record import Action, Observation, Record, Status, freeze
-from lawbook.ledger.git_versions import GitMemory
+from lawbook.ledger.git_versions import GitVersions
 from lawbook.ledger.ledger import Ledger
 from lawbook.minds.base import Mind
-from lawbook.runs.event_log import Journal
+from lawbook.protocols.protocol import get_protocol
+from lawbook.runs.event_log import EventLog
 from lawbook.runs.folder import RunFolder
 from lawbook.runs.session import Session
 from lawbook.runs.state import Member, State
@@ -44,7 +45,7 @@ class Agent:
         if not self.real:
             request = {"argv": list(words), **({"stdin": stdin} if "-" in words else {})}
             with Workspace(self.workspace) as place:
-                reply = ask(place, SOCKET, request, seconds)
+                reply = send_request(place, SOCKET, request, seconds)
             self.printed += len(reply.text)
             return Said(reply.code, reply.text)
         done = subprocess.run(
@@ -175,9 +176,16 @@ def session_of(
     folder.mkdir(parents=True, exist_ok=True)
     ledger = Ledger.create(folder / "ledger.sqlite")
     state = State(Record(world.spec.levels), [Member(index) for index in range(members)])
-    rules = find_protocol(protocol)
+    rules = get_protocol(protocol)
     session = Session(
-        Journal(ledger, state), world, host, GitMemory(folder / "memory"), mind or AtTheWheel(), rules, budget=budget, seed=0
+        EventLog(ledger, state),
+        world,
+        host,
+        GitVersions(folder / "memory"),
+        mind or ExternalAgentMind(),
+        rules,
+        budget=budget,
+        seed=0,
     )
     run = {"world": "corridor", "mind": "drive", "protocol": protocol, "population": members, "budget": budget, "seed": 0}
     spec = {"levels": world.spec.levels, "shape": world.spec.shape, "actions": world.spec.actions, "baselines": None}
@@ -197,7 +205,7 @@ def words(actions: Sequence[Action]) -> list[str]:
 
 
 @contextmanager
-def corridor(folder: Path, host: Host, protocol: str = "memento3") -> Iterator[tuple[Session, Server, Agent]]:
+def corridor(folder: Path, host: Host, protocol: str = "memento3") -> Iterator[tuple[Session, SocketServer, Agent]]:
     """A run of that world in `folder`/run, served to a workspace in `folder`/ws, and an agent there."""
     with (
         session_of(folder / "run", host, protocol=protocol) as session,

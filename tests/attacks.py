@@ -13,12 +13,12 @@ from strays import processes
 
 from lawbook.core.hypothesis import ENGINE, Decision, Proposal
 from lawbook.core.record import Action
-from lawbook.core.results import Start, Subgoal
-from lawbook.ledger.ledger import Event, Kind
+from lawbook.core.results import InitialObservation, Subgoal
+from lawbook.ledger.ledger import Event, EventKind
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.session import Session
-from lawbook.runs.state import fold
+from lawbook.runs.state import fold_events
 from lawbook.sandbox.host import Host
 
 WALK = "py:fickle_worlds:SOURCE/walk"
@@ -37,7 +37,7 @@ def is_goal(state):
 def is_over(state):
     return state[1]  # R2
 """
-START = Start(np.zeros((4, 4), dtype=np.uint8), 0, (1, 2))
+START = InitialObservation(np.zeros((4, 4), dtype=np.uint8), 0, (1, 2))
 ON, END = Action(1), Action(2)
 AT_5 = Subgoal("def subgoal(state): return state[0] == 5", "what is at the fifth cell?")
 
@@ -71,21 +71,25 @@ NO_PROPOSALS: dict[str, Any] = {
 
 
 def opened(tmp_path: Path, host: Host, world: str = WALK, mind: Any = None, **settings: Any) -> Any:
-    return new_run(RunConfig(world, **{"budget": 60, **settings}), tmp_path, host=host, mind=mind or Scripted())
+    return start_run(RunConfig(world, **{"budget": 60, **settings}), tmp_path, host=host, mind=mind or Scripted())
 
 
-def kinds(session: Session, kind: Kind) -> list[Event]:
-    return list(session.journal.ledger.events([kind]))
+def kinds(session: Session, kind: EventKind) -> list[Event]:
+    return list(session.event_log.ledger.read_events([kind]))
 
 
 def sound(session: Session) -> None:
     """The ledger is whole, and folded anew it tells what the session believes."""
-    session.journal.commit()
-    assert session.journal.ledger.check() is None
-    again = fold(session.journal.ledger)
+    session.event_log.commit()
+    assert session.event_log.ledger.check() is None
+    again = fold_events(session.event_log.ledger)
     for one, other in zip(again.members, session.state.members, strict=True):
         assert (one.hypothesis, one.admissible, one.version) == (other.hypothesis, other.admissible, other.version)
-    assert (again.sent, again.unpredicted, again.ending) == (session.state.sent, session.state.unpredicted, session.state.ending)
+    assert (again.n_actions, again.n_unpredicted, again.outcome) == (
+        session.state.n_actions,
+        session.state.n_unpredicted,
+        session.state.outcome,
+    )
 
 
 @contextmanager

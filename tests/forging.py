@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.ledger.ledger import Event, EventKind, Ledger
 from lawbook.runs.folder import RunFolder
 
 
@@ -21,7 +21,7 @@ from lawbook.runs.folder import RunFolder
 class Page:
     """One event that is to be written. was: its number before (None: it is new)."""
 
-    kind: Kind
+    kind: EventKind
     body: dict[str, Any]
     time: float
     was: int | None
@@ -50,7 +50,7 @@ class Forgery:
         self.fresh[name] = content
         return name
 
-    def find(self, kind: Kind, number: int = 0, **having: Any) -> int:
+    def find(self, kind: EventKind, number: int = 0, **having: Any) -> int:
         """Where the event of this kind (and with these things in its body) stands; the first one, or another."""
         places = [
             place
@@ -70,9 +70,9 @@ class Forgery:
         with Ledger.create(made.ledger) as ledger:
             for place, page in enumerate(self.pages):
                 body = self._named(page.body, ledger)
-                if page.kind in (Kind.INTEND, Kind.DRAW) and isinstance(body.get("plan"), int):
+                if page.kind in (EventKind.INTEND, EventKind.DRAW) and isinstance(body.get("plan"), int):
                     body["plan"] = numbers.get(body["plan"], body["plan"])
-                if page.kind is Kind.CLOSE and "head" in body:
+                if page.kind is EventKind.CLOSE and "head" in body:
                     body["head"] = ledger.head
                 ledger.append(page.kind, body, now=page.time)
                 if page.was is not None:

@@ -70,7 +70,7 @@ def commanded(*words: str) -> tuple[int, str]:
         except SystemExit as left:
             code = left.code if isinstance(left.code, int) else 2
     told = said.getvalue()
-    assert code != main.REPORT_IT, (words, told)
+    assert code != main.INTERNAL_ERROR, (words, told)
     assert "Traceback" not in told, told
     if told:
         assert told.startswith("lawbook: ") and told.count("\n") == 1 and len(told) < 5000, (words, told)

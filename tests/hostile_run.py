@@ -27,10 +27,10 @@ from strays import processes
 
 from lawbook.core.hypothesis import Decision, Proposal
 from lawbook.core.record import Action
-from lawbook.core.results import Fault, Limits, Plan
+from lawbook.core.results import Limits, Plan, ProgramError
 from lawbook.errors import RefusedError
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.session import Session
 from lawbook.sandbox.confinement import libc
 from lawbook.sandbox.host import Host
@@ -51,7 +51,7 @@ class Ring:
         self.session, self.host, self.bystander, self.doors = session, host, bystander, doors
         self.met = 0
         self.honest = program()
-        run = session.journal.ledger.path.parent
+        run = session.event_log.ledger.path.parent
         self.words = {
             "RUN": str(run),
             "GAME": str(importlib.util.find_spec("hostile_world").origin),  # type: ignore[union-attr]
@@ -71,13 +71,13 @@ class Ring:
     def walk(self, steps: int) -> None:
         for _ in range(steps):
             sent = self.session.probe(Action(1), "goes on?")
-            assert sent.actions and not sent.falsified, sent.halted
-        assert self.session.admissible() == [0, 1]
+            assert sent.actions and not sent.falsified, sent.halt_reason
+        assert self.session.list_admissible_members() == [0, 1]
 
     def meet(self, one: Hostile) -> dict[str, Any]:
         """Propose `one`, bring it out, mend what it did, go on: what became of it, and what it left behind."""
         patience = IMPATIENT if "time" in one.kinds else PATIENT
-        if one.when != "propose" and len(self.session.record.here) > 5:
+        if one.when != "propose" and len(self.session.record.current) > 5:
             self.session.reset("to the start")
         longest = max(map(len, self.session.record))
         table = ", ".join(map(str, range(longest + 1)))
@@ -121,8 +121,8 @@ class Ring:
     def followed(self, patience: float) -> dict[str, Any]:
         plan = self.session.plan(0)
         assert isinstance(plan, Plan) and self.session.draw({0: plan}) == 0, plan
-        sent = self.session.follow()
-        assert sent.halted and sent.falsified == (0,), sent
+        sent = self.session.continue_plan()
+        assert sent.halt_reason and sent.falsified == (0,), sent
         return self.falsified() or {}
 
     def falsified(self) -> dict[str, Any] | None:
@@ -130,22 +130,26 @@ class Ring:
         if member.admissible or member.verdict is None:
             return None
         fault = member.verdict.fault
-        return {"kind": fault.kind if isinstance(fault, Fault) else "mismatch", "reason": member.verdict.reason, "step": None}
+        return {
+            "kind": fault.kind if isinstance(fault, ProgramError) else "mismatch",
+            "reason": member.verdict.reason,
+            "step": None,
+        }
 
     def left_behind(self) -> Iterator[str]:
         """Everything that should not be: in sentences."""
         self.met += 1
         if self.met % 10 == 0:
-            if len(self.session.record.here) > 200:
+            if len(self.session.record.current) > 200:
                 self.session.reset("to the start")
             self.walk(1)
-        if self.session.admissible() != [0, 1]:
-            yield f"may steer: {self.session.admissible()}"
-        here = len(self.session.record.here)
+        if self.session.list_admissible_members() != [0, 1]:
+            yield f"may steer: {self.session.list_admissible_members()}"
+        here = len(self.session.record.current)
         (seen,) = self.session.simulate([Action(1)])
         if not np.array_equal(seen.frame, np.full((4, 4), here + 1, np.uint8)):
             yield f"after step {here} the honest program shows {seen.frame.tolist()}"
-        standing = {worker._pid for worker in self.session._forecast._workers.values()}
+        standing = {worker._pid for worker in self.session._predictor._workers.values()}
         strays = set(processes(MEMORY)) - set(self.host.pids) - standing
         if strays:
             yield f"processes {strays}"
@@ -157,7 +161,7 @@ class Ring:
                 yield "somebody got through a door"
         for folder in map(Path, ("/", "/tmp", "/dev/shm", self.words["RUN"], ".")):
             yield from (str(path) for path in folder.iterdir() if MARK in path.name)
-        if self.met % 10 == 0 and (broken := self.session.journal.ledger.check()):
+        if self.met % 10 == 0 and (broken := self.session.event_log.ledger.check()):
             yield broken
 
     def sizes(self) -> dict[str, int]:
@@ -204,7 +208,7 @@ def ring(out: Path) -> Iterator[Ring]:
             config = RunConfig(WORLD, budget=10_000, population=2, memory_mb=MEMORY)
             with sandbox(MEMORY) as host:
                 host._step_seconds = PATIENT
-                with new_run(config, out, host=host, mind=Scripted()) as (_, session):
+                with start_run(config, out, host=host, mind=Scripted()) as (_, session):
                     yield Ring(session, host, bystander, [port, abstract])
         finally:
             bystander.kill()

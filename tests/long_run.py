@@ -10,9 +10,9 @@ import numpy as np
 
 from lawbook.core.hypothesis import ENGINE, Decision, Proposal
 from lawbook.core.record import Action, Frame, Observation, Status
-from lawbook.core.results import Counterexample, Outcome, Region, Verdict
+from lawbook.core.results import Counterexample, MismatchRegion, Verdict, VerdictKind
 from lawbook.ledger.codec import pack_proposal, pack_verdict
-from lawbook.ledger.ledger import Kind, Ledger, pack_observation
+from lawbook.ledger.ledger import EventKind, Ledger, pack_observation
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.worlds.world import WorldSpec
 
@@ -24,9 +24,9 @@ def write(out: Path, actions: int, *, animation: int = 2, close: bool = True, se
     """A run of so many actions below `out`: plans of ten actions, one in seven of which ends in a wrong prediction that a new
     version explains; a level every 250 actions. animation: frames that most observations have. close: it was won at the end."""
     levels = -(-actions // PER_LEVEL)
-    folder = RunFolder.make(out, RunConfig("demo:maze?seed=0", budget=actions))
+    folder = RunFolder.create(out, RunConfig("demo:maze?seed=0", budget=actions))
     with Ledger.create(folder.ledger) as ledger:
-        _Run(ledger, random.Random(seed), animation).play(folder.config(), actions, levels, close)
+        _Run(ledger, random.Random(seed), animation).play(folder.load_config(), actions, levels, close)
     return folder
 
 
@@ -38,7 +38,7 @@ class _Run:
 
     def play(self, config: RunConfig, actions: int, levels: int, close: bool) -> None:
         spec = WorldSpec((SIZE, SIZE), (1, 2, 3, 4), levels=levels, baselines=(PER_LEVEL // 2,) * levels, baseline="human")
-        self._event(Kind.OPEN, run=asdict(config), versions={"lawbook": "0"}, spec=asdict(spec), sandbox={"level": "strong"})
+        self._event(EventKind.OPEN, run=asdict(config), versions={"lawbook": "0"}, spec=asdict(spec), sandbox={"level": "strong"})
         self._observe(None, Status.RUNNING)
         self._propose("start")
         for sent in range(actions):
@@ -46,15 +46,15 @@ class _Run:
                 planned = [self._towards() for _ in range(min(PLAN, actions - sent))]
                 wrong = sent // PLAN % MISS == MISS - 1
                 plan = self._event(
-                    Kind.PLAN, member=0, subgoal=None, question="", nodes=50, seconds=0.01, cut=None, certified=True, method="bfs",
+                    EventKind.PLAN, member=0, subgoal=None, question="", nodes=50, seconds=0.01, cut=None, certified=True, method="bfs",
                     actions=[[action.id] for action in planned],
                 )  # fmt: skip
-                self._event(Kind.DRAW, classes=[[0]], drawn=0, plan=plan)
+                self._event(EventKind.DRAW, classes=[[0]], drawn=0, plan=plan)
             self._send(planned[sent % PLAN], plan, wrong and sent % PLAN == PLAN - 1, (sent + 1) % PER_LEVEL == 0)
             if sent % 200 == 199:
                 self.ledger.commit()
         if close:
-            self._event(Kind.CLOSE, outcome="won", sentence="The last level is completed.", head=self.ledger.head)
+            self._event(EventKind.CLOSE, outcome="won", sentence="The last level is completed.", head=self.ledger.head)
         self.ledger.commit()
 
     def _send(self, action: Action, plan: int, wrong: bool, completes: bool) -> None:
@@ -65,7 +65,7 @@ class _Run:
             self.level += 1
         predicted = self.ledger.put_frame(before if wrong else after)
         self._event(
-            Kind.INTEND, action=[action.id], sort="plan", member=0, plan=plan, question="",
+            EventKind.INTEND, action=[action.id], sort="plan", member=0, plan=plan, question="",
             predictions={"0": [predicted, status.value]},
         )  # fmt: skip
         self.step += 1
@@ -76,10 +76,10 @@ class _Run:
         elif wrong:
             example = Counterexample(
                 trajectory, step, self.level, action, status, status, 32,
-                (Region(self.y, self.x, self.y + 3, self.x + 3, 32, (5,), (9,), (5,)),), "32 of 4096 cells are wrong.",
+                (MismatchRegion(self.y, self.x, self.y + 3, self.x + 3, 32, (5,), (9,), (5,)),), "32 of 4096 cells are wrong.",
             )  # fmt: skip
-            verdict = Verdict(Outcome.COUNTEREXAMPLE, example.text, example)
-            self._event(Kind.VERDICT, member=0, about="prediction", verdict=pack_verdict(verdict))
+            verdict = Verdict(VerdictKind.COUNTEREXAMPLE, example.text, example)
+            self._event(EventKind.VERDICT, member=0, about="prediction", verdict=pack_verdict(verdict))
             self._propose("mismatch")
 
     def _propose(self, why: str) -> None:
@@ -89,10 +89,14 @@ class _Run:
             f"def law_{k}(state):  # R{k}\n    return state + {self.version - self.version % k}\n\n" for k in range(1, 9)
         )
         tokens = 2000 + self.choice.randrange(500)
-        self._event(Kind.CALL, member=0, op="propose", answer={}, seconds=1.5, receipt={"tokens": tokens, "dollars": tokens / 1e6})
+        self._event(
+            EventKind.CALL, member=0, op="propose", answer={}, seconds=1.5, receipt={"tokens": tokens, "dollars": tokens / 1e6}
+        )
         body = pack_proposal(self.ledger, Proposal(Decision.REVISE_RULEBOOK, rules, {ENGINE: code}, "It was told otherwise."))
-        self._event(Kind.PROPOSE, member=0, why=why, cause=why, **body)
-        self._event(Kind.VERDICT, member=0, about="proposal", verdict=pack_verdict(Verdict(Outcome.ADMISSIBLE, replayed=self.step)))
+        self._event(EventKind.PROPOSE, member=0, why=why, cause=why, **body)
+        self._event(
+            EventKind.VERDICT, member=0, about="proposal", verdict=pack_verdict(Verdict(VerdictKind.ADMISSIBLE, replayed=self.step))
+        )
 
     def _towards(self) -> Action:
         return Action(self.choice.randrange(1, 5))
@@ -112,8 +116,8 @@ class _Run:
     def _observe(self, action: Action | None, status: Status) -> None:
         frames = [*(self._frame(10 + k % 4) for k in range(self.animation if action else 0)), self._frame()]
         observation = Observation(tuple(frames), status, self.level, (1, 2, 3, 4))
-        self._event(Kind.OBSERVE, **pack_observation(self.ledger, observation, action, self.trajectory))
+        self._event(EventKind.OBSERVE, **pack_observation(self.ledger, observation, action, self.trajectory))
 
-    def _event(self, kind: Kind, **body: object) -> int:
+    def _event(self, kind: EventKind, **body: object) -> int:
         self.clock += 0.05
         return self.ledger.append(kind, body, now=self.clock).seq

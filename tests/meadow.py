@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
-from lawbook.minds.base import Case, Interface, Why
+from lawbook.minds.base import Case, Interface, Trigger
 from lawbook.worlds.world import WorldSpec
 
 FLOOR = 5
@@ -112,14 +112,14 @@ def recorded(world: Meadow, actions: Sequence[int | Action]) -> Record:
     record = Record(world.spec.levels)
     record.extend(None, world.reset())
     for number in actions:
-        if record.won:
+        if record.is_won:
             break
         action = RESET if record.needs_reset else Action(number) if isinstance(number, int) else number
         record.extend(action, world.reset() if action == RESET else world.step(action))
     return record
 
 
-def case_of(record: Record, why: Why = Why.START, **given: object) -> Case:
+def case_of(record: Record, why: Trigger = Trigger.START, **given: object) -> Case:
     """What a mind is shown of a record, with the rest as at the start of a run unless given."""
     first = record.trajectories[0].first
     rest = {
@@ -135,4 +135,4 @@ def case_of(record: Record, why: Why = Why.START, **given: object) -> Case:
         "call": 0,
         "seed": 0,
     }
-    return Case(record=record, why=why, **{**rest, **given})  # type: ignore[arg-type]
+    return Case(record=record, trigger=why, **{**rest, **given})  # type: ignore[arg-type]

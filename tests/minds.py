@@ -9,7 +9,7 @@ from pathlib import Path
 from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
 from lawbook.core.record import Action
 from lawbook.core.results import Judgement, Probe, Subgoal
-from lawbook.minds.base import Case, Why, judge_by_trace
+from lawbook.minds.base import Case, Trigger, judge_by_citations
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -46,7 +46,7 @@ class Scripted:
         self,
         hypotheses: Sequence[Hypothesis] = (),
         explores: Sequence[Subgoal | Probe] = (Probe(Action(3), "what does 3 do?"),),
-        judge: Callable[[Hypothesis], Judgement] = judge_by_trace,
+        judge: Callable[[Hypothesis], Judgement] = judge_by_citations,
     ) -> None:
         self.hypotheses, self.explores, self.judges = list(hypotheses), list(explores), judge
         self.cases: list[Case] = []
@@ -56,7 +56,7 @@ class Scripted:
         self.cases.append(case)
         # A function of the case alone: how many different texts this member has had judged so far.
         refused = [version.hypothesis for version in case.history]
-        if case.why in (Why.LEVEL, Why.NO_PLAN, Why.SIMPLIFY):
+        if case.trigger in (Trigger.LEVEL, Trigger.NO_PLAN, Trigger.SIMPLIFY):
             return Proposal(Decision.RETAIN)
         fresh = [h for h in self.hypotheses if h not in refused] or self.hypotheses[-1:]
         return as_proposal(case, fresh[0])
@@ -67,7 +67,7 @@ class Scripted:
 
     def explore(self, case: Case) -> Subgoal | Probe:
         self.cases.append(case)
-        return self.explores[min(case.record.actions, len(self.explores) - 1)]
+        return self.explores[min(case.record.n_actions, len(self.explores) - 1)]
 
     def receipt(self) -> Mapping[str, float | int | str]:
         return {"tokens": 7}

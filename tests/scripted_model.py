@@ -8,8 +8,8 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from lawbook.core.hypothesis import RULEBOOK, Hypothesis
-from lawbook.minds.llm.model import Reply, Request
-from lawbook.minds.llm.model_address import Manner
+from lawbook.minds.llm.model import ModelReply, Request
+from lawbook.minds.llm.model_address import ModelOptions
 from lawbook.minds.llm.pydantic_model import PydanticModel
 
 Script = Mapping[str, Sequence[str] | Callable[[Request], str]]
@@ -23,12 +23,14 @@ class ScriptedModel(PydanticModel):
     dies_at = ""
 
     def __init__(self, script: Script, looks: Sequence[ToolCallPart] = ()) -> None:
-        super().__init__(FunctionModel(self._said), name="scripted", manner=Manner(output="text", tools=bool(looks)))
+        super().__init__(
+            FunctionModel(self._said), name="scripted", options=ModelOptions(output_mode="text", supports_tools=bool(looks))
+        )
         self.script, self.looks = dict(script), list(looks)
         self.requests: list[Request] = []
         self.messages: list[list[ModelMessage]] = []
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: Request) -> ModelReply:
         self.requests.append(request)
         if request.op == self.dies_at:
             raise KeyboardInterrupt

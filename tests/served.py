@@ -12,18 +12,23 @@ from typing import Any
 
 import uvicorn
 
-from lawbook.view.web.app import application
-from lawbook.view.web.run_store import Shelf
-from lawbook.view.web.serve import bound
+from lawbook.view.web.app import make_application
+from lawbook.view.web.run_store import RunStore
+from lawbook.view.web.serve import bind_socket
 
 
 @contextmanager
 def served(out: Path, token: str | None = None) -> Iterator[int]:
     """The port of a server over the runs below `out`."""
-    shelf = Shelf(out)
-    with bound("127.0.0.1", 0) as sock:
+    shelf = RunStore(out)
+    with bind_socket("127.0.0.1", 0) as sock:
         config = uvicorn.Config(
-            application(shelf, token), log_level="warning", access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
+            make_application(shelf, token),
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            timeout_graceful_shutdown=1,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([sock],), daemon=True)

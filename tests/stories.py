@@ -19,11 +19,11 @@ from lawbook.core.hypothesis import Decision, Proposal
 from lawbook.core.record import Action
 from lawbook.core.results import Probe, Subgoal
 from lawbook.errors import LawbookError, MindError
-from lawbook.ledger.ledger import Event, Kind, Ledger
-from lawbook.minds.base import Mind, Why
+from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.minds.base import Mind, Trigger
 from lawbook.minds.registry import make_mind
 from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 
 TRUE = worked_example()
@@ -40,7 +40,7 @@ class Rivals(Scripted):
     """Member i starts from the i-th hypothesis; when it is wrong it takes the true one."""
 
     def propose(self, case):  # type: ignore[no-untyped-def]
-        if case.why in (Why.LEVEL, Why.NO_PLAN, Why.SIMPLIFY):
+        if case.trigger in (Trigger.LEVEL, Trigger.NO_PLAN, Trigger.SIMPLIFY):
             return Proposal(Decision.RETAIN)
         return as_proposal(case, TRUE if case.history else self.hypotheses[case.member])
 
@@ -128,7 +128,7 @@ def player(story: Story, folder: RunFolder | None, out: Path, channel: int, hind
     def committed(ledger: Ledger) -> None:
         nonlocal seen
         commit(ledger)
-        for event in ledger.events([Kind.OBSERVE], after=seen - 1):
+        for event in ledger.read_events([EventKind.OBSERVE], after_seq=seen - 1):
             told(observed=event.seq, hash=event.hash)
         seen = len(ledger)
 
@@ -138,12 +138,12 @@ def player(story: Story, folder: RunFolder | None, out: Path, channel: int, hind
         hinder()
         mind = Elsewhere(story.mind(), told)
         if folder is None:
-            with new_run(story.config, out, mind=mind) as (_, session):
+            with start_run(story.config, out, mind=mind) as (_, session):
                 play(session)
         else:
             with Ledger.open(folder.ledger, readonly=True) as ledger:
                 seen = len(ledger)
-            with resumed_run(folder, mind=mind) as session:
+            with resume_run(folder, mind=mind) as session:
                 play(session)
         code = 0
     except LawbookError as error:
@@ -163,7 +163,11 @@ def told(events: list[Event]) -> list[tuple[str, Any]]:
             return {key: clean(inner) for key, inner in value.items() if key not in ("seconds", "head", "plan")}
         return value
 
-    kept = [e for e in events if e.kind not in (Kind.OPEN, Kind.PLAN) and not (e.kind is Kind.CALL and e.body["answer"] is None)]
+    kept = [
+        e
+        for e in events
+        if e.kind not in (EventKind.OPEN, EventKind.PLAN) and not (e.kind is EventKind.CALL and e.body["answer"] is None)
+    ]
     return [(event.kind.value, clean(dict(event.body))) for event in kept]
 
 

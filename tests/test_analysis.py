@@ -54,7 +54,7 @@ for t in record:
     print(t.statuses, t.levels, t.available, [t.animation(k)[:, 0, 0].tolist() for k in range(len(t) + 1)])
 print((frames is record[-1].frames), actions == record[-1].actions, record[0].actions[1].x, frames.tolist())
 """
-    assert record_scripts.run(host, played(), code) == (
+    assert record_scripts.run_script(host, played(), code) == (
         """\
 <trajectory in level 0: 2 actions, frames 3 x 4, completed> uint8 (3, 3, 4) [1, 4, 6] [(1, None, None), (6, 2, 1)]
 ['running', 'running', 'completed'] [0, 0, 1] [(1, 6), (1, 6), (1,)] [[1], [2, 3, 4], [5, 6]]
@@ -72,7 +72,7 @@ def test_animations_come_out_of_the_ledger_too(host: Host, tmp_path: Path) -> No
         for action, count in ((None, 1), (Action(1), 3), (Action(2), 2)):
             seen = Observation(tuple(frame(10 * count + k) for k in range(count)), Status.RUNNING, 0, (1, 2))
             record.extend(action, read_observation(ledger, pack_observation(ledger, seen, action, 0)))
-        told = record_scripts.run(host, record, "print([record[0].animation(k)[:, 0, 0].tolist() for k in (0, 1, -1)])")
+        told = record_scripts.run_script(host, record, "print([record[0].animation(k)[:, 0, 0].tolist() for k in (0, 1, -1)])")
     assert told == "[[10], [30, 31, 32], [20, 21]]"
 
 
@@ -88,28 +88,28 @@ def test_what_arrives_is_what_was_seen(host: Host, plays: list[list[tuple[int, i
         for number, moving in steps:
             frames = tuple(frame(number + at, shape) for at in range(moving))
             record.extend(Action(1), Observation(frames, Status.RUNNING, 0, (1,)))
-        want.append([[seen.tolist() for seen in t.frames] for t in (record.here.first, *(o for _, o in record.here.steps))])
-    told = record_scripts.run(
-        host, record, "print([[t.animation(k).tolist() for k in range(len(t) + 1)] for t in record])", most=1 << 20
+        want.append([[seen.tolist() for seen in t.frames] for t in (record.current.first, *(o for _, o in record.current.steps))])
+    told = record_scripts.run_script(
+        host, record, "print([[t.animation(k).tolist() for k in range(len(t) + 1)] for t in record])", max_bytes=1 << 20
     )
     assert told == str(want)
 
 
 def test_numpy_and_the_perception_helpers_are_at_hand(host: Host) -> None:
     code = "import perception as p, math\nprint(np.sum(frames), p is perception, perception.changes(*record[1].frames)[0].cells)"
-    assert record_scripts.run(host, played(), code) == "90 True 12"
+    assert record_scripts.run_script(host, played(), code) == "90 True 12"
 
 
 def test_a_record_too_large_hands_over_the_newest_frames(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_scripts, "MAX_SETTLED", 40)  # three frames of 12 cells
     code = "print(len(record), record[1].frames.shape, record[0].actions, record[0].levels)\nrecord[0].frames"
-    first, reason = record_scripts.run(host, played(), code).split("\n")
+    first, reason = record_scripts.run_script(host, played(), code).split("\n")
     assert first.startswith("3 (2, 3, 4) [Action(id=1, x=None, y=None), Action(id=6") and first.endswith("[0, 0, 1]")
     assert "the frames of so old a trajectory are not handed over" in reason
     monkeypatch.undo()
     monkeypatch.setattr(record_scripts, "MAX_MOVING", 0)
-    assert "animations of so old a trajectory" in record_scripts.run(host, played(), "record[0].animation(1)")
-    assert record_scripts.run(host, played(), "print(record[0].frames[1, 0, 0])") == "4"
+    assert "animations of so old a trajectory" in record_scripts.run_script(host, played(), "record[0].animation(1)")
+    assert record_scripts.run_script(host, played(), "print(record[0].frames[1, 0, 0])") == "4"
 
 
 @pytest.mark.parametrize(
@@ -143,24 +143,24 @@ def test_a_record_too_large_hands_over_the_newest_frames(host: Host, monkeypatch
     ],
 )
 def test_whatever_it_does_is_a_sentence(host: Host, code: str, said: str) -> None:
-    assert said in record_scripts.run(host, played(), code)
+    assert said in record_scripts.run_script(host, played(), code)
     assert sorted(processes(MEMORY)) == sorted(host.pids)
 
 
 def test_no_key_of_ours_is_in_there(host: Host) -> None:
     code = "import os, sys\nprint(dict(os.environ), sys.argv, sys.orig_argv[1:], [m for m in sys.modules if 'lawbook' in m])"
-    assert record_scripts.run(host, played(), code) == "{} ['-c'] [] []"
+    assert record_scripts.run_script(host, played(), code) == "{} ['-c'] [] []"
 
 
 def test_an_endless_one_ends_and_what_it_printed_is_kept(host: Host) -> None:
     began = time.monotonic()
-    said = record_scripts.run(host, played(), "print('so far')\nwhile True: pass", seconds=0.5)
+    said = record_scripts.run_script(host, played(), "print('so far')\nwhile True: pass", seconds=0.5)
     assert said == "so far\nThe analysis took longer than 0.5 s; is there an endless loop?"
     assert time.monotonic() - began < 3
 
 
 def test_output_is_capped_and_says_so(host: Host) -> None:
-    said = record_scripts.run(host, played(), "for _ in range(100_000): print('x' * 99)", most=1000)
+    said = record_scripts.run_script(host, played(), "for _ in range(100_000): print('x' * 99)", max_bytes=1000)
     assert said.startswith("x" * 99 + "\n") and said.endswith("[cut: 9,999,000 more bytes were printed; print less]")
     assert len(said) < 1100
 
@@ -173,14 +173,14 @@ memory = pad._memory
 memory[:8] = b'\\xff' * 8
 memory[64:128] = bytes(range(64))
 """
-    said = record_scripts.run(host, played(), code, most=64)
+    said = record_scripts.run_script(host, played(), code, max_bytes=64)
     assert "cut:" in said and all(letter.isprintable() or letter in "\n\t" for letter in said) and len(said) < 400
-    assert record_scripts.run(host, played(), "print(1)") == "1"
+    assert record_scripts.run_script(host, played(), "print(1)") == "1"
 
 
 def test_nothing_is_kept_from_one_run_to_the_next(host: Host) -> None:
-    record_scripts.run(host, played(), "import builtins, numpy\nbuiltins.left = numpy.left = 1")
-    assert record_scripts.run(host, played(), "print(hasattr(np, 'left'), hasattr(__builtins__, 'left'))") == "False False"
+    record_scripts.run_script(host, played(), "import builtins, numpy\nbuiltins.left = numpy.left = 1")
+    assert record_scripts.run_script(host, played(), "print(hasattr(np, 'left'), hasattr(__builtins__, 'left'))") == "False False"
 
 
 def test_it_is_quick_enough_to_think_with(host: Host) -> None:
@@ -192,7 +192,7 @@ def test_it_is_quick_enough_to_think_with(host: Host) -> None:
     took = []
     for _ in range(3):
         began = time.perf_counter()
-        assert record_scripts.run(host, record, "print(frames.shape)") == "(501, 64, 64)"
+        assert record_scripts.run_script(host, record, "print(frames.shape)") == "(501, 64, 64)"
         took.append(time.perf_counter() - began)
     assert min(took) < 1.0
 
@@ -207,8 +207,11 @@ def test_the_guide_is_true(host: Host) -> None:
     assert len(names) == 5
     code = f"print([n in globals() for n in {names}], [hasattr(record[0], n) for n in ('frames', 'actions', 'statuses', 'levels')])"
     code += "\nprint([hasattr(perception, n) for n in ('components', 'objects', 'regions', 'changes', 'clicks', 'text')])"
-    assert "False" not in record_scripts.run(host, played(), code)
-    assert f"{record_scripts.MOST:,}" in record_scripts.GUIDE and f"{record_scripts.SECONDS:g} seconds" in record_scripts.GUIDE
+    assert "False" not in record_scripts.run_script(host, played(), code)
+    assert (
+        f"{record_scripts.MAX_OUTPUT_BYTES:,}" in record_scripts.GUIDE
+        and f"{record_scripts.DEFAULT_TIMEOUT_S:g} seconds" in record_scripts.GUIDE
+    )
 
 
 def test_importing_it_is_cheap() -> None:

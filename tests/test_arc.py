@@ -19,12 +19,12 @@ from lawbook.core.results import Probe
 from lawbook.errors import RefusedError, UsageError, WorldError
 from lawbook.minds.base import Case
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
-from lawbook.worlds.address import WorldAddress, make, world_source
-from lawbook.worlds.arcengine_outcome import outcome
+from lawbook.worlds.address import WorldAddress, load_world_source, make_world
+from lawbook.worlds.arcengine_outcome import interpret_state
 from lawbook.worlds.process import WorldProcess
 from lawbook.worlds.world import World
 
@@ -42,7 +42,7 @@ def games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def world(name: str = "zq77") -> World:
-    return make(WorldAddress.parse(f"arc:{name}"))
+    return make_world(WorldAddress.parse(f"arc:{name}"))
 
 
 def billed(seen: Observation) -> int:
@@ -137,7 +137,7 @@ def test_game_over_keeps_the_level_and_a_reset_begins_it_anew(games: Path) -> No
 def test_what_the_engines_words_mean(
     state: str, completed: int, levels: int | None, before: int, reset: bool, means: tuple[Status, int]
 ) -> None:
-    assert outcome(state, completed, levels, before, reset=reset) == means
+    assert interpret_state(state, completed, levels, before, reset=reset) == means
 
 
 def test_a_seed_reaches_a_game_that_takes_one(games: Path) -> None:
@@ -173,7 +173,7 @@ def test_nothing_that_the_engine_would_bill_for_nothing_is_sent(games: Path) -> 
 
 def test_a_reset_that_would_restart_the_game_is_refused_by_the_gate(games: Path, tmp_path: Path, host: Host) -> None:
     config = RunConfig("arc:zq77", mind="scripted", protocol="vanilla", budget=20)
-    with new_run(config, tmp_path, host=host, mind=Scripted()) as (_, session):
+    with start_run(config, tmp_path, host=host, mind=Scripted()) as (_, session):
         for _ in range(3):
             session.probe(WALK, "?")
         assert session.record.level == 1
@@ -187,7 +187,7 @@ def test_a_reset_that_would_restart_the_game_is_refused_by_the_gate(games: Path,
         session.probe(LOSE, "?")
         assert session.record.needs_reset
         session.reset("it is over")
-        assert session.record.level == 1 and session.state.sent == 7
+        assert session.record.level == 1 and session.state.n_actions == 7
 
 
 # -- the folder ---------------------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_a_game_is_known_by_its_folder_and_not_by_what_its_metadata_says(games: 
     assert walker(other.reset().frame) == (1, 2, 8)
     assert other.spec.baselines is None  # one number for three levels says nothing
     assert walker(world("zq77/0a1b2c3d").reset().frame) == (1, 1, 8)
-    assert [name for name, _ in world_source("arc").names()] == ["zq77/0a1b2c3d", "zq77/ffff0000"]  # type: ignore[attr-defined]
+    assert [name for name, _ in load_world_source("arc").names()] == ["zq77/0a1b2c3d", "zq77/ffff0000"]  # type: ignore[attr-defined]
 
 
 def test_what_is_wrong_with_a_folder_is_a_sentence(games: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +227,7 @@ def test_what_is_wrong_with_a_folder_is_a_sentence(games: Path, monkeypatch: pyt
     monkeypatch.delenv("LAWBOOK_GAMES")
     with pytest.raises(UsageError, match=r"No folder of games is known.*--games"):
         world()
-    assert list(world_source("arc").names()) == []  # type: ignore[attr-defined]
+    assert list(load_world_source("arc").names()) == []  # type: ignore[attr-defined]
 
 
 def test_a_game_that_fails_ends_the_world_with_its_own_words(games: Path) -> None:
@@ -303,9 +303,9 @@ def strings(thing: object, seen: set[int]) -> Iterator[str]:
 def test_a_run_is_won_and_no_mind_ever_saw_what_the_game_is_called(games: Path, tmp_path: Path, host: Host) -> None:
     explores = [Probe(action, "what comes of it?") for action in [WALK] * 3 + [LOSE] + [RESET] + [WALK] * 6]
     mind = Scripted(explores=explores)
-    with new_run(RunConfig("arc:zq77", mind="scripted", protocol="vanilla"), tmp_path, host=host, mind=mind) as (_, session):
-        assert play(session) is Ending.WON
-        assert session.state.sent == 11
+    with start_run(RunConfig("arc:zq77", mind="scripted", protocol="vanilla"), tmp_path, host=host, mind=mind) as (_, session):
+        assert play(session) is RunOutcome.WON
+        assert session.state.n_actions == 11
         texts = {text.lower() for case in mind.cases for text in strings(case, set())}
     assert len(mind.cases) == 10 and all(isinstance(case, Case) for case in mind.cases)
     assert "what comes of it?" not in texts and "observation" in texts  # it does walk through everything there is
@@ -317,12 +317,12 @@ def test_a_run_that_broke_off_is_brought_back_by_replay(games: Path, tmp_path: P
         pass
 
     config = RunConfig("arc:zq77", mind="scripted", protocol="vanilla", budget=9)
-    with pytest.raises(GoneError), new_run(config, tmp_path, host=host, mind=Scripted()) as (folder, session):
+    with pytest.raises(GoneError), start_run(config, tmp_path, host=host, mind=Scripted()) as (folder, session):
         for action in (WALK, WALK, WALK, MARK, LOSE):
             session.probe(action, "?")
         raise GoneError
-    with resumed_run(folder, host=host, mind=Scripted()) as session:
-        assert session.state.sent == 5 and session.record.needs_reset and session.record.level == 1
+    with resume_run(folder, host=host, mind=Scripted()) as session:
+        assert session.state.n_actions == 5 and session.record.needs_reset and session.record.level == 1
         session.reset("it is over")
         session.probe(WALK, "?")
-        assert session.record.here.last.status is Status.RUNNING
+        assert session.record.current.last.status is Status.RUNNING

@@ -19,14 +19,14 @@ from test_sandbox import processes
 
 from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
 from lawbook.core.record import Action
-from lawbook.core.results import Counterexample, Judgement, Limits, Outcome, Plan, Probe, Subgoal
+from lawbook.core.results import Counterexample, Judgement, Limits, Plan, Probe, Subgoal, VerdictKind
 from lawbook.errors import HostError, LawbookError, MindError, RefusedError, UsageError, WorldError
-from lawbook.ledger.ledger import Event, Kind
+from lawbook.ledger.ledger import Event, EventKind
 from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.session import Session
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 
 MEMORY = 400 + os.getpid() % 83  # tells our processes from everybody else's
@@ -57,10 +57,10 @@ def session(tmp_path: Path, host: Host) -> Iterator[Session]:
 
 @pytest.mark.parametrize("name", NO_PROPOSALS)
 def test_what_is_no_proposal_is_a_sentence_and_leaves_no_trace(believer: Session, name: str) -> None:
-    before = len(believer.journal.ledger)
+    before = len(believer.event_log.ledger)
     with pytest.raises(RefusedError, match=r"^[A-Z].{15,400}\.$"):
         believer.propose(NO_PROPOSALS[name])
-    assert len(believer.journal.ledger) == before and believer.state.members[0].proposal is None
+    assert len(believer.event_log.ledger) == before and believer.state.members[0].proposal is None
     sound(believer)
 
 
@@ -89,7 +89,7 @@ def test_what_is_no_action_is_a_sentence_and_is_not_sent(believer: Session, name
     ):
         with pytest.raises(RefusedError, match=r"^[A-Z].{15,400}\.$"):
             deed()
-    assert believer.state.sent == 0 and not kinds(believer, Kind.INTEND)
+    assert believer.state.n_actions == 0 and not kinds(believer, EventKind.INTEND)
     sound(believer)
 
 
@@ -107,8 +107,8 @@ def test_words_that_are_none_are_sentences(believer: Session) -> None:
         lambda: believer.note(object()),  # type: ignore[arg-type]
         lambda: believer.note(endless),
         lambda: believer.reset(b"why", True),  # type: ignore[arg-type]
-        lambda: believer.finish(Ending.FINISHED, 3),  # type: ignore[arg-type]
-        lambda: believer.refuse(0, None),  # type: ignore[arg-type]
+        lambda: believer.finish(RunOutcome.FINISHED, 3),  # type: ignore[arg-type]
+        lambda: believer.refuse_exploration(0, None),  # type: ignore[arg-type]
         lambda: believer.finish("done", "enough"),  # type: ignore[arg-type]
         lambda: believer.plan(0, Subgoal(None, "?")),  # type: ignore[arg-type]
         lambda: believer.plan(0, Subgoal("def subgoal(s): return True", None)),  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ def test_words_that_are_none_are_sentences(believer: Session) -> None:
     ):
         with pytest.raises(RefusedError, match=r"^[A-Z].{15,400}\.$"):
             deed()
-    assert believer.state.sent == 0 and believer.ended is None
+    assert believer.state.n_actions == 0 and believer.outcome is None
     sound(believer)
 
 
@@ -143,15 +143,15 @@ def test_there_is_no_member_but_those_there_are(tmp_path: Path, host: Host) -> N
             for member in strangers:
                 with pytest.raises(RefusedError, match="no such member"):
                     deed(member)
-        assert not kinds(session, Kind.PROPOSE) and not kinds(session, Kind.INTEND)
+        assert not kinds(session, EventKind.PROPOSE) and not kinds(session, EventKind.INTEND)
         sound(session)
 
 
 def test_nobody_declares_a_victory(session: Session) -> None:
-    for claimed in (Ending.WON, Ending.BUDGET, Ending.NONDETERMINISTIC):
+    for claimed in (RunOutcome.WON, RunOutcome.BUDGET, RunOutcome.NONDETERMINISTIC):
         with pytest.raises(RefusedError):
             session.finish(claimed, "I won.")
-    assert session.ended is None
+    assert session.outcome is None
 
 
 # -- what is accepted is what was examined ---------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_files_that_change_while_they_are_read(session: Session, first: bool) ->
     false, true = STUCK.files[ENGINE], RING  # type: ignore[index]
     files = TwoFaced(false, true) if first else TwoFaced(true, false)
     session.propose(Proposal(Decision.REVISE_RULEBOOK, BOOK, files))
-    if session.admissible():
+    if session.list_admissible_members():
         assert session.state.members[0].hypothesis == Hypothesis(BOOK, {ENGINE: true})
         assert session.verify().admissible
     sound(session)
@@ -216,7 +216,7 @@ def test_what_was_said_of_one_proposal_is_not_said_of_the_next(tmp_path: Path, h
             patch.setattr(session.journal, "verdict", interrupted)
             session.propose(TRUE)
         assert len(mind.judged) == 1
-        assert session.propose(ring(book=BOOK + "Q9. Who knows?\n")).outcome is Outcome.UNFAITHFUL
+        assert session.propose(ring(book=BOOK + "Q9. Who knows?\n")).outcome is VerdictKind.UNFAITHFUL
         assert session.propose(TRUE).admissible
         assert len(mind.judged) == 3
         sound(session)
@@ -250,7 +250,7 @@ def test_a_plan_of_an_older_version_does_not_steer(session: Session) -> None:
     assert session.propose(backwards).admissible  # nothing has moved yet, so nothing speaks against it
     with pytest.raises(RefusedError, match="not predicted to end"):
         session.execute(plan.actions, AT_5)
-    assert session.state.sent == 0 and session.admissible() == [0]
+    assert session.state.n_actions == 0 and session.list_admissible_members() == [0]
     sound(session)
 
 
@@ -270,7 +270,7 @@ def test_a_plan_that_is_not_of_now_is_not_drawn(session: Session) -> None:
     session.probe(ON, "?")
     with pytest.raises(RefusedError):
         session.draw({0: plan})
-    assert session.state.sent == 1 and session.state.active is None
+    assert session.state.n_actions == 1 and session.state.active_plan is None
     sound(session)
 
 
@@ -312,25 +312,25 @@ def test_an_action_in_doubt_is_settled_before_anything_else_is_sent(tmp_path: Pa
         for deed in (lambda: session.probe(ON, "again?"), lambda: session.reset("again", True), session.follow):
             with pytest.raises(RefusedError, match=r"in doubt.*resume"):
                 deed()
-        assert len(kinds(session, Kind.INTEND)) == 1 and session.state.unpredicted == 1
+        assert len(kinds(session, EventKind.INTEND)) == 1 and session.state.unpredicted == 1
 
 
 def test_an_interruption_before_an_action_leaves_nobody_ahead(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C, caught by whoever calls, when the prediction is made and not yet written down."""
     session.propose(TRUE)
     session.probe(ON, "?")
-    append = session.journal.append
+    append = session.event_log.append
 
-    def interrupted(kind: Kind, body: Mapping[str, Any]) -> Event:
-        if kind is Kind.INTEND:
+    def interrupted(kind: EventKind, body: Mapping[str, Any]) -> Event:
+        if kind is EventKind.INTEND:
             raise KeyboardInterrupt
         return append(kind, body)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(session.journal, "append", interrupted)
+        patch.setattr(session.event_log, "append", interrupted)
         session.probe(ON, "?")
     sent = session.probe(ON, "?")
-    assert sent.actions == (ON,) and not sent.falsified and session.state.sent == 2
+    assert sent.actions == (ON,) and not sent.falsified and session.state.n_actions == 2
     sound(session)
 
 
@@ -340,11 +340,11 @@ def test_an_answer_that_cannot_be_written_down_is_not_asked_for_again(session: S
 
     session.probe(ON, "?")
     with monkeypatch.context() as patch, pytest.raises(MemoryError):
-        patch.setattr(session.journal, "whole", full)
+        patch.setattr(session.event_log, "whole", full)
         session.probe(ON, "?")
     with pytest.raises(LawbookError):
-        session.resend()
-    assert session.state.sent == 1
+        session.settle_in_doubt()
+    assert session.state.n_actions == 1
 
 
 def test_a_run_is_opened_once_and_closed_once(session: Session) -> None:
@@ -354,22 +354,22 @@ def test_a_run_is_opened_once_and_closed_once(session: Session) -> None:
         session.open({"run": {}})
     with pytest.raises(RefusedError, match="costs an action"):
         session.open()
-    session.finish(Ending.FINISHED, "enough")
-    length = len(session.journal.ledger)
+    session.finish(RunOutcome.FINISHED, "enough")
+    length = len(session.event_log.ledger)
     for deed in (
         lambda: session.note("after the end"),
-        lambda: session.refuse(0, "after the end"),
-        lambda: session.ask(0, "propose"),
+        lambda: session.refuse_exploration(0, "after the end"),
+        lambda: session.call_mind(0, "propose"),
         lambda: session.propose(TRUE),
         lambda: session.execute([ON]),
         lambda: session.draw({}),
         lambda: session.reset("once more", True),
-        session.follow,
+        session.continue_plan,
     ):
         with pytest.raises(RefusedError, match="has ended"):
             deed()
-    session.finish(Ending.STUCK, "or not")
-    assert len(session.journal.ledger) == length and session.ended is Ending.FINISHED
+    session.finish(RunOutcome.STUCK, "or not")
+    assert len(session.event_log.ledger) == length and session.outcome is RunOutcome.FINISHED
     sound(session)
 
 
@@ -394,10 +394,10 @@ def is_goal(state): return False
         os.kill(doomed.pids[0], signal.SIGKILL)
         with pytest.raises(HostError):
             session.reset("anew")
-    with Host(memory_mb=MEMORY + 100) as other, resumed_run(folder, host=other, mind=Scripted()) as session:
+    with Host(memory_mb=MEMORY + 100) as other, resume_run(folder, host=other, mind=Scripted()) as session:
         verdict = session.state.members[0].verdict
         assert verdict is not None and isinstance(verdict.counterexample, Counterexample) and verdict.counterexample.step == 0
-        assert session.state.sent == 2 and not session.admissible()
+        assert session.state.n_actions == 2 and not session.list_admissible_members()
         sound(session)
     assert processes(MEMORY + 100) == []
 
@@ -406,34 +406,37 @@ def test_whoever_shows_the_run_cannot_lose_a_verdict(tmp_path: Path, host: Host)
     """`lawbook play | head`: the pipe breaks just when the outcome is shown that refutes the hypothesis."""
 
     def listener(event: Event) -> None:
-        if event.kind is Kind.OBSERVE and event.body["action"] is not None:
+        if event.kind is EventKind.OBSERVE and event.body["action"] is not None:
             raise BrokenPipeError
 
     with (
         pytest.raises(BrokenPipeError),
-        new_run(RunConfig(WALK), tmp_path, host=host, mind=Scripted(), listener=listener) as (folder, session),
+        start_run(RunConfig(WALK), tmp_path, host=host, mind=Scripted(), listener=listener) as (folder, session),
     ):
         assert session.propose(STUCK).admissible
         session.probe(ON, "?")
-    with resumed_run(folder, host=host, mind=Scripted()) as session:
-        assert session.state.sent == 1
-        assert not session.admissible()
+    with resume_run(folder, host=host, mind=Scripted()) as session:
+        assert session.state.n_actions == 1
+        assert not session.list_admissible_members()
 
 
 def test_a_ledger_that_does_not_fold_is_a_sentence(tmp_path: Path, host: Host) -> None:
     """Chained correctly, by whoever, and yet no run ever wrote this."""
-    bodies: list[tuple[Kind, dict[str, Any]]] = [
-        (Kind.DRAW, {"classes": [[0]], "drawn": 0, "plan": 99}),
-        (Kind.VERDICT, {"member": 0, "about": "proposal", "verdict": {}}),
-        (Kind.NOTE, {}),
-        (Kind.CLOSE, {"outcome": "glorious", "sentence": "", "head": ""}),
-        (Kind.INTEND, {"action": [1], "sort": "plan", "member": 9, "plan": None, "question": "", "predictions": {}}),
-        (Kind.OBSERVE, {"trajectory": 0, "action": [1], "frames": ["nothing"], "status": "running", "level": 0, "available": [1]}),
+    bodies: list[tuple[EventKind, dict[str, Any]]] = [
+        (EventKind.DRAW, {"classes": [[0]], "drawn": 0, "plan": 99}),
+        (EventKind.VERDICT, {"member": 0, "about": "proposal", "verdict": {}}),
+        (EventKind.NOTE, {}),
+        (EventKind.CLOSE, {"outcome": "glorious", "sentence": "", "head": ""}),
+        (EventKind.INTEND, {"action": [1], "sort": "plan", "member": 9, "plan": None, "question": "", "predictions": {}}),
+        (
+            EventKind.OBSERVE,
+            {"trajectory": 0, "action": [1], "frames": ["nothing"], "status": "running", "level": 0, "available": [1]},
+        ),
     ]
     for kind, body in bodies:
         with opened(tmp_path, host) as (folder, session):
             session.journal.ledger.append(kind, body)
-        with pytest.raises(UsageError, match=r"^[A-Z].*\.$"), resumed_run(folder, host=host, mind=Scripted()):
+        with pytest.raises(UsageError, match=r"^[A-Z].*\.$"), resume_run(folder, host=host, mind=Scripted()):
             pass
 
 
@@ -450,7 +453,7 @@ def test_a_ledger_that_does_not_fold_is_a_sentence(tmp_path: Path, host: Host) -
 def test_a_run_toml_that_is_none_is_a_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.toml").write_text(text)
     with pytest.raises(UsageError, match=r"^.{10,600}\.$"):
-        RunFolder(tmp_path).config()
+        RunFolder(tmp_path).load_config()
 
 
 # -- signals, leftovers ----------------------------------------------------------------------------------
@@ -484,7 +487,7 @@ def test_a_run_among_hostile_programs_goes_on_and_leaves_nothing(tmp_path: Path,
     books = [Hypothesis(BOOK, {ENGINE: RING.replace("def step", f"import os\n{code}\ndef step")}) for code in hostile]
     before = leftovers(), descriptors()
     with opened(tmp_path, host, mind=Scripted([*books, Hypothesis(BOOK, {ENGINE: RING})], [AT_5, Probe(ON, "?")])) as (_, session):
-        assert play(session) is Ending.BUDGET
+        assert play(session) is RunOutcome.BUDGET
         assert session.admissible() == [0]
         reasons = [version.reason for version in session.state.members[0].history[:4]]
         assert [

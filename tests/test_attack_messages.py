@@ -20,13 +20,13 @@ from lawbook.core.hypothesis import ENGINE, Hypothesis
 from lawbook.core.record import Action, Status
 from lawbook.core.results import Probe
 from lawbook.errors import LawbookError, WorldError
-from lawbook.ledger.ledger import Kind, Ledger
-from lawbook.runs.lifecycle import resumed_run
+from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.runs.lifecycle import resume_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 from lawbook.sandbox.worker_client import Found
-from lawbook.sandbox.worker_replies import BrokenAnswerError, found_way, told_fault
+from lawbook.sandbox.worker_replies import BrokenReplyError, decode_fault, decode_search_reply
 from lawbook.worlds.process import WorldProcess
 
 MEMORY = 700 + os.getpid() % 83  # tells our processes from everybody else's
@@ -55,12 +55,12 @@ ANYTHING = st.recursive(
 @settings(max_examples=200, deadline=None)
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(("method", "cut", "nodes", "actions", "keyed"), ANYTHING)), ANYTHING)
 def test_whatever_a_worker_answers_is_read_or_broken(answer: dict[str, Any], told: Any) -> None:
-    with suppress(BrokenAnswerError):
-        found = found_way(answer, START, 50, 1.0)
+    with suppress(BrokenReplyError):
+        found = decode_search_reply(answer, START, 50, 1.0)
         if isinstance(found, Found):
             assert all(type(action) is Action and 0 < action.id < 1 << 31 for action in found.actions)
-    with suppress(BrokenAnswerError):
-        fault = told_fault({"fault": told}, step=told)
+    with suppress(BrokenReplyError):
+        fault = decode_fault({"fault": told}, step=told)
         assert fault.step is None or type(fault.step) is int
 
 
@@ -73,7 +73,7 @@ def test_whatever_comes_over_the_wire_is_a_message_or_broken(noise: bytes) -> No
     with ours, theirs:
         theirs.sendall(noise)
         theirs.shutdown(socket.SHUT_WR)
-        with suppress(ipc.BrokenWireError):
+        with suppress(ipc.BrokenConnectionError):
             header, blobs = ipc.receive(ours, seconds=1.0)
             assert type(header) is dict and blobs == []
 
@@ -101,7 +101,7 @@ def test_whatever_a_world_answers_is_an_observation_or_a_sentence() -> None:
         )
         def attack(header: dict[str, Any], blobs: list[bytes]) -> None:
             with suppress(WorldError):
-                seen = world._observation(header, blobs, "action 1")
+                seen = world._decode_observation(header, blobs, "action 1")
                 assert seen.frame.shape == (1, 8) and not seen.frame.flags.writeable
                 assert all(type(number) is int for number in (seen.level, *seen.available))
 
@@ -149,7 +149,7 @@ def test_a_world_that_describes_itself_wrongly_is_not_begun(tmp_path: Path, host
 def test_a_world_where_nothing_can_be_done_ends_as_stuck(tmp_path: Path, host: Host, protocol: str) -> None:
     mind = Scripted([Hypothesis(BOOK, {ENGINE: RING.replace("8", "4")})], [Probe(ON, "?")])
     with opened(tmp_path, host, lying("nothing-to-do"), mind, protocol=protocol) as (_, session):
-        assert play(session) is Ending.STUCK
+        assert play(session) is RunOutcome.STUCK
         assert session.state.sent == 0
         sound(session)
 
@@ -159,8 +159,8 @@ def test_a_lie_in_the_middle_of_a_run_can_be_resumed_and_told_again(tmp_path: Pa
     told = pytest.raises(WorldError, match="from level 0 to 2")
     with told, opened(tmp_path, host, lying("jumps"), mind, protocol="vanilla") as (folder, session):
         play(session)
-    with pytest.raises(WorldError, match="from level 0 to 2"), resumed_run(folder, host=host, mind=Scripted()) as session:
+    with pytest.raises(WorldError, match="from level 0 to 2"), resume_run(folder, host=host, mind=Scripted()) as session:
         play(session)
     with Ledger.open(folder.ledger, readonly=True) as ledger:
         assert ledger.check() is None
-        assert sum(event.kind is Kind.INTEND for event in ledger) == 1
+        assert sum(event.kind is EventKind.INTEND for event in ledger) == 1

@@ -19,16 +19,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from minds import Scripted
 
-from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal, bare, code_bytes, trace
+from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal, count_code_bytes, find_rule_citations, strip_comments
 from lawbook.core.record import Action
-from lawbook.core.results import Judgement, Limits, Outcome, Plan, Probe, Subgoal
+from lawbook.core.results import Judgement, Limits, Plan, Probe, Subgoal, VerdictKind
 from lawbook.errors import MindError, RefusedError
-from lawbook.ledger.ledger import Kind
+from lawbook.ledger.ledger import EventKind
 from lawbook.minds.base import Case
-from lawbook.runs.lifecycle import resumed_run
+from lawbook.runs.lifecycle import resume_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.session import Session
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host, Program
 
 MEMORY = 500 + os.getpid() % 83  # tells our processes from everybody else's
@@ -79,7 +79,7 @@ def test_a_subgoal_that_misbehaves_says_nothing_against_the_program(session: Ses
     bounds = Limits(nodes=500, seconds=0.5)
     with suppress(RefusedError):
         assert not isinstance(session.plan(0, Subgoal(BAD_SUBGOALS[name], "?"), bounds), Plan) or name == "holds by address"
-    assert session.admissible() == [0] and session.state.mismatches == 0
+    assert session.list_admissible_members() == [0] and session.state.n_mismatches == 0
     assert isinstance(session.plan(0, AT_5), Plan)
     sound(session)
 
@@ -131,8 +131,8 @@ def test_a_mind_that_babbles_is_one_sentence(tmp_path: Path, host: Host, name: s
             with pytest.raises(MindError, match=r"\AThe mind babbler [^\n]{15,500}\.\Z"):
                 session.ask(0, "explore")
         sound(session)
-    with resumed_run(folder, host=host, mind=Scripted([Hypothesis(BOOK, {ENGINE: RING})], [Probe(ON, "?")])) as session:
-        assert play(session) is Ending.BUDGET
+    with resume_run(folder, host=host, mind=Scripted([Hypothesis(BOOK, {ENGINE: RING})], [Probe(ON, "?")])) as session:
+        assert play(session) is RunOutcome.BUDGET
 
 
 @pytest.mark.parametrize("costs", [None, 3, {"dollars": float("nan")}, {1: 2}, {"tokens": np.int64(3)}, {"said": "x" * 10_000_000}])
@@ -141,7 +141,7 @@ def test_a_receipt_that_is_none_costs_no_answer(tmp_path: Path, host: Host, cost
     mind.receipt = lambda: costs  # type: ignore[method-assign]
     with opened(tmp_path, host, mind=mind) as (_, session):
         assert session.ask(0, "propose") == TRUE
-        assert len(str(kinds(session, Kind.CALL)[0].body)) < 5_000
+        assert len(str(kinds(session, EventKind.CALL)[0].body)) < 5_000
         sound(session)
 
 
@@ -187,14 +187,14 @@ def test_a_strange_rulebook_is_kept_as_it_is(session: Session, name: str) -> Non
 )
 def test_file_names_with_tricks_are_refused(believer: Session, name: str) -> None:
     verdict = believer.propose(Proposal(Decision.REPAIR_CODE, None, {**dict(TRUE.files or {}), name: "x = 1"}))
-    assert verdict.outcome is Outcome.REFUSED and "no name for a module" in verdict.reason
+    assert verdict.outcome is VerdictKind.REFUSED and "no name for a module" in verdict.reason
     sound(believer)
 
 
 @pytest.mark.parametrize("name", ["numpy.py", "os.py", "_thread.py", "encodings.py", "random.py", "json.py"])
 def test_the_names_of_pythons_own_modules_are_refused(believer: Session, name: str) -> None:
     verdict = believer.propose(Proposal(Decision.REPAIR_CODE, None, {**dict(TRUE.files or {}), name: "x = 1"}))
-    assert verdict.outcome is Outcome.FAULT and "rename it" in verdict.reason
+    assert verdict.outcome is VerdictKind.FAULT and "rename it" in verdict.reason
 
 
 @pytest.mark.parametrize("name", ["__init__.py", "__main__.py", "lawbook.py", "zygote.py", "subgoal.py", "World_Model_Engine.py"])
@@ -208,7 +208,7 @@ def test_other_names_are_names(session: Session, name: str) -> None:
 def test_a_thousand_files_are_too_many(believer: Session) -> None:
     files = {**dict(TRUE.files or {}), **{f"f{n}.py": "" for n in range(1000)}}
     verdict = believer.propose(Proposal(Decision.REPAIR_CODE, None, files))
-    assert verdict.outcome is Outcome.REFUSED and "files" in verdict.reason
+    assert verdict.outcome is VerdictKind.REFUSED and "files" in verdict.reason
 
 
 # -- texts that keep the run process busy ----------------------------------------------------------------
@@ -221,7 +221,7 @@ def test_a_thousand_files_are_too_many(believer: Session) -> None:
 )
 def test_a_rulebook_with_lines_in_it_is_read_in_no_time(rulebook: str) -> None:
     began = time.perf_counter()
-    found = trace(Hypothesis(rulebook, {}))
+    found = find_rule_citations(Hypothesis(rulebook, {}))
     assert time.perf_counter() - began < 2
     assert found.rules == (("R1",) if "R1" in rulebook else ())
 
@@ -231,14 +231,14 @@ def test_rules_are_found_where_they_were(rulebook: str) -> None:
     import re
 
     slow = re.compile(r"^\s*(?:[-*#>]+\s*)*\**((?:R|Q)\d+)\b", re.MULTILINE)
-    found = trace(Hypothesis(rulebook, {}))
+    found = find_rule_citations(Hypothesis(rulebook, {}))
     assert {*found.rules, *found.questions} == set(slow.findall(rulebook))
 
 
 def test_a_huge_program_is_not_even_read(believer: Session) -> None:
     began = time.perf_counter()
     verdict = believer.propose(Proposal(Decision.REPAIR_CODE, None, {ENGINE: "1;" * 600_000}))
-    assert verdict.outcome is Outcome.REFUSED and "keep" in verdict.reason
+    assert verdict.outcome is VerdictKind.REFUSED and "keep" in verdict.reason
     assert time.perf_counter() - began < 3
 
 
@@ -259,7 +259,7 @@ TABLE = "T = '" + "0123456789" * 50 + "'\n"
     ids=["line separators", "form feeds", "blanks in a string", "carriage returns", "blanks in a formatted string"],
 )
 def test_no_data_hides_from_the_length_of_a_description(source: str) -> None:
-    assert code_bytes(source) > 1500
+    assert count_code_bytes(source) > 1500
 
 
 @pytest.mark.parametrize(
@@ -267,12 +267,12 @@ def test_no_data_hides_from_the_length_of_a_description(source: str) -> None:
 )
 def test_what_does_not_tokenize_counts_whole(source: str) -> None:
     """Some of it breaks the tokenizer of Python 3.13 itself."""
-    assert code_bytes(source) >= len(source.encode("utf-8", "replace")) and bare(source).rstrip("\n") == source
+    assert count_code_bytes(source) >= len(source.encode("utf-8", "replace")) and strip_comments(source).rstrip("\n") == source
 
 
 def test_comments_and_blanks_cost_nothing_and_say_nothing(host: Host) -> None:
     """What does not count as description cannot be read by the program either: no table hides in its comments."""
-    assert code_bytes("x = 1\n") == code_bytes("x = 1   # R1: because\n\n   \n# R2\n")
+    assert count_code_bytes("x = 1\n") == count_code_bytes("x = 1   # R1: because\n\n   \n# R2\n")
     spy = """
 import gc
 TEXTS = [text for one in gc.get_objects() if type(one) is dict for text in one.values() if type(text) is str]
@@ -318,5 +318,5 @@ def test_what_runs_is_what_was_written(source: str) -> None:
         except (SyntaxError, ValueError):
             return None
 
-    assert read(bare(source)) == read(source)
-    assert bare(bare(source)) == bare(source)
+    assert read(strip_comments(source)) == read(source)
+    assert strip_comments(strip_comments(source)) == strip_comments(source)

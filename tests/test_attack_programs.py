@@ -15,7 +15,7 @@ from hostile import program
 
 from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
 from lawbook.core.record import RESET, Observation, Record, Status, freeze
-from lawbook.core.results import Fault, Limits, NoPlan, Outcome, Plan, Start, Verdict
+from lawbook.core.results import InitialObservation, Limits, NoPlan, Plan, ProgramError, Verdict, VerdictKind
 from lawbook.runs.session import Session
 from lawbook.sandbox import seccomp
 from lawbook.sandbox.host import Host, Program
@@ -129,15 +129,17 @@ def test_a_state_that_leaks_is_found_out(host: Host, name: str, trajectories: tu
         loaded = host.load({ENGINE: source})
         assert isinstance(loaded, Program)
         record = Record(levels=1)
-        worker = loaded.worker()
+        worker = loaded.start_worker()
         assert isinstance(worker, Worker)
         with worker:
             for steps in trajectories:
-                replay = worker.replay(Start(np.zeros((1, 4), dtype=np.uint8), 0, (1, 2)), [ON] * steps)
+                replay = worker.replay(InitialObservation(np.zeros((1, 4), dtype=np.uint8), 0, (1, 2)), [ON] * steps)
                 for step, shown in enumerate(replay.frames):
                     record.extend(ON if step else RESET, Observation((freeze(shown),), Status.RUNNING, 0, (1, 2)))
     verdict = judged(host, source, record)
-    assert verdict.outcome is Outcome.FAULT and verdict.fault is not None and verdict.fault.kind == "unrepeatable", verdict.reason
+    assert verdict.outcome is VerdictKind.FAULT and verdict.fault is not None and verdict.fault.kind == "unrepeatable", (
+        verdict.reason
+    )
 
 
 ADDRESSES = {
@@ -164,11 +166,13 @@ def is_goal(state): return False
 """
     loaded = host.load({ENGINE: source})
     assert isinstance(loaded, Program)
-    worker = loaded.worker()
+    worker = loaded.start_worker()
     assert isinstance(worker, Worker)
     record = Record(levels=1)
     with worker:
-        for step, shown in enumerate(worker.replay(Start(np.zeros((1, 4), dtype=np.uint8), 0, (1, 2)), [ON] * 9).frames):
+        for step, shown in enumerate(
+            worker.replay(InitialObservation(np.zeros((1, 4), dtype=np.uint8), 0, (1, 2)), [ON] * 9).frames
+        ):
             record.extend(ON if step else RESET, Observation((freeze(shown),), Status.RUNNING, 0, (1, 2)))
     assert not verify(loaded, record).admissible
 
@@ -194,7 +198,7 @@ def test_a_table_by_step_gives_itself_away_by_its_length(host: Host) -> None:
     lengths = {}
     for steps in (10, 20, 40):
         record = recorded(steps)
-        table = f"SHOWN = {[shown.tolist() for shown in record.here.settled]}\n" + (
+        table = f"SHOWN = {[shown.tolist() for shown in record.current.settled_frames]}\n" + (
             "def initial_state(observation): return 0\ndef step(state, action): return state + 1\n"
             "def render(state): return SHOWN[state]\ndef is_goal(state): return False\n"
         )
@@ -223,12 +227,12 @@ def test_a_program_that_behaves_only_when_it_is_verified(tmp_path: Path, host: H
 # -- programs against the host ---------------------------------------------------------------------------
 
 
-def outcome(host: Host, files: dict[str, str], steps: int = 5, *, twin: bool = False) -> Fault | None:
+def outcome(host: Host, files: dict[str, str], steps: int = 5, *, twin: bool = False) -> ProgramError | None:
     loaded = host.load(files)
-    if isinstance(loaded, Fault):
+    if isinstance(loaded, ProgramError):
         return loaded
-    worker = loaded.worker(twin=twin)
-    if isinstance(worker, Fault):
+    worker = loaded.start_worker(twin=twin)
+    if isinstance(worker, ProgramError):
         return worker
     with worker:
         return worker.replay(START, [ON] * steps).fault
@@ -254,10 +258,10 @@ if passed: raise ValueError(passed)
     assert outcome(host, program(top=sweep)) is None
 
 
-def search(host: Host, source: str, limits: Limits, goal: str | None = None) -> Found | NoPlan | Fault:
+def search(host: Host, source: str, limits: Limits, goal: str | None = None) -> Found | NoPlan | ProgramError:
     loaded = host.load({ENGINE: source})
     assert isinstance(loaded, Program), loaded
-    worker = loaded.worker()
+    worker = loaded.start_worker()
     assert isinstance(worker, Worker)
     with worker:
         assert worker.replay(START, []).fault is None
@@ -290,7 +294,7 @@ def test_slowness_adds_up_over_many_trajectories(host: Host) -> None:
     """Each start stays below the limit of a step; the hundred of them must not take a hundred times that."""
     loaded = host.load(program(top="import time", render="time.sleep(0.6)"))
     assert isinstance(loaded, Program)
-    worker = loaded.worker()
+    worker = loaded.start_worker()
     assert isinstance(worker, Worker)
     began = time.monotonic()
     with worker:
@@ -305,11 +309,11 @@ def test_a_worker_that_somebody_kills_says_nothing_against_its_program(session: 
     """Whoever runs out of memory on a machine may be anybody; the one who is killed for it too."""
     session.propose(TRUE)
     session.probe(ON, "?")
-    pid = session._forecast._workers[0]._pid
+    pid = session._predictor._workers[0]._pid
     assert pid is not None
     os.kill(pid, number)
     sent = session.probe(ON, "?")
-    assert sent.actions == (ON,) and not sent.falsified and session.admissible() == [0]
+    assert sent.actions == (ON,) and not sent.falsified and session.list_admissible_members() == [0]
     sound(session)
 
 

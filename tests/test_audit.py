@@ -17,17 +17,17 @@ from hypothesis import strategies as st
 from minds import Scripted, as_proposal, replaced, worked_example
 
 from lawbook.arc.recording_io import export_run, import_recording
-from lawbook.audit.report import Audit, audit
+from lawbook.audit.report import AuditReport, audit_run
 from lawbook.cli.main import main
 from lawbook.core.hypothesis import Decision, Proposal
 from lawbook.core.record import RESET, Action
 from lawbook.core.results import Probe, Subgoal
-from lawbook.ledger.ledger import Kind, Ledger
-from lawbook.minds.base import Why
+from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.minds.base import Trigger
 from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 from lawbook.view import html_report
 
@@ -45,7 +45,7 @@ class Rivals(Scripted):
     """Member i starts from the i-th hypothesis; when it is wrong it takes the true one."""
 
     def propose(self, case):  # type: ignore[no-untyped-def]
-        if case.why in (Why.LEVEL, Why.NO_PLAN, Why.SIMPLIFY):
+        if case.trigger in (Trigger.LEVEL, Trigger.NO_PLAN, Trigger.SIMPLIFY):
             return Proposal(Decision.RETAIN)
         return as_proposal(case, TRUE if case.history else self.hypotheses[case.member])
 
@@ -59,7 +59,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RunFold
     with Host() as host:
 
         def run(name: str, mind: Scripted, until: int = 10**6, **asked: Any) -> None:
-            with new_run(RunConfig(LAKE, **asked), out / name, host=host, mind=mind) as (folder, session):
+            with start_run(RunConfig(LAKE, **asked), out / name, host=host, mind=mind) as (folder, session):
                 if until == 10**6:
                     play(session)
                 else:
@@ -67,15 +67,15 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RunFold
                     session.probe(Action(2), "?")
                 made[name] = folder
             if until != 10**6:
-                with resumed_run(made[name], host=host, mind=mind) as session:
+                with resume_run(made[name], host=host, mind=mind) as session:
                     cost = {"member": 0, "answer": None, "seconds": 0.1}
-                    session.journal.append(Kind.CALL, {**cost, "op": "door", "receipt": {}, "command": "note"})
-                    session.journal.append(Kind.NOTE, {"text": "Mind the hole.", "by": "person"})
-                    session.journal.append(Kind.CALL, {**cost, "op": "coder", "receipt": {"prompt": "brief 3"}})
+                    session.event_log.append(EventKind.CALL, {**cost, "op": "door", "receipt": {}, "command": "note"})
+                    session.event_log.append(EventKind.NOTE, {"text": "Mind the hole.", "by": "person"})
+                    session.event_log.append(EventKind.CALL, {**cost, "op": "coder", "receipt": {"prompt": "brief 3"}})
                     held = {"rung": "namespaces", "level": "full", "facts": {}}
-                    session.journal.append(Kind.NOTE, {"text": "An agent is confined.", "by": "probe", "confinement": held})
+                    session.event_log.append(EventKind.NOTE, {"text": "An agent is confined.", "by": "probe", "confinement": held})
                     play(session)
-                    session.journal.append(Kind.CALL, {**cost, "op": "coder", "receipt": {"dollars": 0.1}})
+                    session.event_log.append(EventKind.CALL, {**cost, "op": "coder", "receipt": {"dollars": 0.1}})
             with Ledger.open(made[name].ledger, readonly=True) as ledger:
                 made[name].report.write_text(html_report.render(ledger))
 
@@ -86,11 +86,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RunFold
     yield made
 
 
-def shaken(folder: RunFolder, **given: Any) -> Audit:
-    return audit(folder, **given)
+def shaken(folder: RunFolder, **given: Any) -> AuditReport:
+    return audit_run(folder, **given)
 
 
-def broken(found: Audit) -> set[str]:
+def broken(found: AuditReport) -> set[str]:
     return {line.name for line in found.lines if line.ok is False}
 
 
@@ -99,7 +99,7 @@ def broken(found: Audit) -> set[str]:
 
 @pytest.mark.parametrize("name", ["eventful", "rivals", "resumed", "vanilla"])
 def test_an_honest_run_holds_in_every_line(runs: dict[str, RunFolder], name: str) -> None:
-    found = audit(runs[name], strict=True)
+    found = audit_run(runs[name], strict=True)
     assert found.holds, [line for line in found.lines if line.ok is False]
     assert not found.findings
     lines = {line.name: line for line in found.lines}
@@ -109,15 +109,19 @@ def test_an_honest_run_holds_in_every_line(runs: dict[str, RunFolder], name: str
 
 
 def test_an_audit_counts_what_there_is(runs: dict[str, RunFolder]) -> None:
-    facts = audit(runs["eventful"]).json()
+    facts = audit_run(runs["eventful"]).to_json()
     kinds = [event.kind for event in events(runs["eventful"])]
-    assert facts["actions"] == kinds.count(Kind.INTEND) and facts["outcome"] == "won" and facts["calls"] == kinds.count(Kind.CALL)
+    assert (
+        facts["actions"] == kinds.count(EventKind.INTEND)
+        and facts["outcome"] == "won"
+        and facts["calls"] == kinds.count(EventKind.CALL)
+    )
     assert facts["seed"] == 0 and facts["hash_seeds"] == "0, 1" and facts["versions"][0]["lawbook"]
     assert facts["assisted"] is False and facts["resumed"] == 0
 
 
 def test_a_person_who_spoke_and_calls_that_nobody_knows_are_told(runs: dict[str, RunFolder]) -> None:
-    found = audit(runs["resumed"])
+    found = audit_run(runs["resumed"])
     assert found.holds and found.facts["assisted"] is True and found.facts["resumed"] == 1
     assert found.facts["prompts"] == ["brief 3"]
     said = {line.name: line.says for line in found.lines}
@@ -130,7 +134,7 @@ def test_an_audit_leaves_the_folder_as_it_was(runs: dict[str, RunFolder], tmp_pa
         return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
     before = seen(runs["eventful"])
-    audit(runs["eventful"], strict=True)
+    audit_run(runs["eventful"], strict=True)
     assert seen(runs["eventful"]) == before
 
 
@@ -138,20 +142,20 @@ def test_an_audit_leaves_the_folder_as_it_was(runs: dict[str, RunFolder], tmp_pa
 def test_a_run_that_was_imported_holds_and_its_lines_are_those_of_the_recording(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     export_run(runs["vanilla"], tmp_path / "lake.jsonl")
     folder = import_recording(tmp_path / "lake.jsonl", tmp_path / "runs")
-    with Host() as host, resumed_run(folder, host=host, mind=Scripted([TRUE])) as session:
+    with Host() as host, resume_run(folder, host=host, mind=Scripted([TRUE])) as session:
         play(session)
-    found = audit(folder, strict=True)
+    found = audit_run(folder, strict=True)
     assert found.holds, [line for line in found.lines if line.ok is False]
 
     def repainted(forgery: Forgery) -> None:
-        body = forgery.pages[forgery.find(Kind.OBSERVE, 2)].body
+        body = forgery.pages[forgery.find(EventKind.OBSERVE, 2)].body
         frame = forgery.frame(body["frames"][-1])
         frame[0, 0] ^= 1
         body["frames"] = [forgery.put(frame)]
 
     forged = Forgery(folder)
     repainted(forged)
-    assert "record" in broken(audit(forged.written(tmp_path / "forged")))
+    assert "record" in broken(audit_run(forged.written(tmp_path / "forged")))
 
 
 # -- rows changed, the hashes left alone ---------------------------------------------------------------------------------------
@@ -207,7 +211,7 @@ def test_a_frame_that_was_repainted_breaks_the_chain(runs: dict[str, RunFolder],
     with sqlite3.connect(work.ledger) as database:
         one, two = database.execute("SELECT data FROM contents WHERE kind = 'frame' LIMIT 2").fetchall()
         database.execute("UPDATE contents SET data = ? WHERE data = ?", (*two, *one))
-    assert "chain" in broken(audit(work))
+    assert "chain" in broken(audit_run(work))
 
 
 @pytest.mark.parametrize("cut", [1, 2, 20])
@@ -218,24 +222,24 @@ def test_a_cut_off_end_shows_against_the_published_head(runs: dict[str, RunFolde
         database.execute("DELETE FROM events WHERE seq > ?", (last - cut,))
         used = sum(len(json.loads(stored)) for (stored,) in database.execute("SELECT stored FROM events"))
         database.execute("DELETE FROM contents WHERE key > ?", (used,))
-    found = audit(work)
+    found = audit_run(work)
     assert "head" in broken(found) and "chain" not in broken(found)
-    assert "head" in broken(audit(work, head=audit(runs["eventful"]).head))
-    assert "head" not in broken(audit(work, head=found.head))
+    assert "head" in broken(audit_run(work, head=audit_run(runs["eventful"]).head))
+    assert "head" not in broken(audit_run(work, head=found.head))
 
 
 def test_the_head_of_a_pause_still_holds_after_the_run_went_on(runs: dict[str, RunFolder]) -> None:
     told = events(runs["eventful"])
-    found = audit(runs["eventful"], head=told[10].hash)
+    found = audit_run(runs["eventful"], head=told[10].hash)
     assert found.holds and "events old" in next(line.says for line in found.lines if line.name == "head")
 
 
 def test_settings_that_were_changed_afterwards_show(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     work = copied(runs["eventful"], tmp_path / "work")
     work.toml.write_text(work.toml.read_text().replace("budget = 40", "budget = 50"))
-    assert broken(audit(work)) == {"settings"}
+    assert broken(audit_run(work)) == {"settings"}
     work.toml.write_text("nonsense")
-    assert broken(audit(work)) == {"settings"}
+    assert broken(audit_run(work)) == {"settings"}
 
 
 # -- the memory ----------------------------------------------------------------------------------------------------------------
@@ -292,7 +296,7 @@ DEEDS: dict[str, Callable[[RunFolder], object]] = {
 def test_a_memory_that_was_altered_shows(runs: dict[str, RunFolder], tmp_path: Path, deed: str) -> None:
     work = copied(runs["eventful"], tmp_path / "work")
     DEEDS[deed](work)
-    found = audit(work)
+    found = audit_run(work)
     assert broken(found) == {"memory"}, found.lines
 
 
@@ -314,20 +318,20 @@ def test_a_memory_cannot_make_an_audit_run_anything(runs: dict[str, RunFolder], 
         git(work, "config", name, f"touch {proof}; cat" if name != "alias.fsck" else f"!touch {proof}")
     (work.memory / ".gitattributes").write_text("* filter=x\n")
     (work.memory / "m0" / "world_model.md").touch()
-    assert "memory" in broken(audit(work)) and not proof.exists()
+    assert "memory" in broken(audit_run(work)) and not proof.exists()
 
 
 # -- forged: every hash recomputed -----------------------------------------------------------------------------------------------
 
 
-def dropped(kind: Kind, number: int = 0, **having: Any) -> Callable[[Forgery], None]:
+def dropped(kind: EventKind, number: int = 0, **having: Any) -> Callable[[Forgery], None]:
     def change(forgery: Forgery) -> None:
         del forgery.pages[forgery.find(kind, number, **having)]
 
     return change
 
 
-def doubled(kind: Kind, number: int = 0, **having: Any) -> Callable[[Forgery], None]:
+def doubled(kind: EventKind, number: int = 0, **having: Any) -> Callable[[Forgery], None]:
     def change(forgery: Forgery) -> None:
         place = forgery.find(kind, number, **having)
         forgery.pages.insert(place + 1, forgery.pages[place])
@@ -335,7 +339,7 @@ def doubled(kind: Kind, number: int = 0, **having: Any) -> Callable[[Forgery], N
     return change
 
 
-def swapped(kind: Kind, number: int = 0, by: int = 1, **having: Any) -> Callable[[Forgery], None]:
+def swapped(kind: EventKind, number: int = 0, by: int = 1, **having: Any) -> Callable[[Forgery], None]:
     def change(forgery: Forgery) -> None:
         place, pages = forgery.find(kind, number, **having), forgery.pages
         pages[place], pages[place + by] = pages[place + by], pages[place]
@@ -343,7 +347,7 @@ def swapped(kind: Kind, number: int = 0, by: int = 1, **having: Any) -> Callable
     return change
 
 
-def altered(kind: Kind, number: int = 0, having: dict[str, Any] | None = None, **to: Any) -> Callable[[Forgery], None]:
+def altered(kind: EventKind, number: int = 0, having: dict[str, Any] | None = None, **to: Any) -> Callable[[Forgery], None]:
     def change(forgery: Forgery) -> None:
         forgery.pages[forgery.find(kind, number, **(having or {}))].body.update(to)
 
@@ -352,13 +356,13 @@ def altered(kind: Kind, number: int = 0, having: dict[str, Any] | None = None, *
 
 def _fatal(forgery: Forgery) -> tuple[int, int, int]:
     """Where a prediction was announced that failed: INTEND, OBSERVE and VERDICT."""
-    verdict = forgery.find(Kind.VERDICT, about="prediction")
+    verdict = forgery.find(EventKind.VERDICT, about="prediction")
     return verdict - 2, verdict - 1, verdict
 
 
 def _repaint(forgery: Forgery) -> None:
     """What was seen after a predicted action, in another colour."""
-    place = forgery.find(Kind.INTEND, 0, sort="plan") + 1
+    place = forgery.find(EventKind.INTEND, 0, sort="plan") + 1
     body = forgery.pages[place].body
     frame = forgery.frame(body["frames"][-1])
     frame[-1, -1] ^= 1
@@ -379,35 +383,35 @@ def _other_mismatch(forgery: Forgery) -> None:
 
 def _accept(forgery: Forgery) -> None:
     """A refusal by the judge, called an acceptance."""
-    body = forgery.pages[forgery.find(Kind.VERDICT, 0, about="proposal")].body
+    body = forgery.pages[forgery.find(EventKind.VERDICT, 0, about="proposal")].body
     assert body["verdict"]["outcome"] == "unfaithful"
     body["verdict"]["outcome"] = "admissible"
 
 
 def _say_faithful(forgery: Forgery) -> None:
     _accept(forgery)
-    body = forgery.pages[forgery.find(Kind.VERDICT, 0, about="proposal")].body
+    body = forgery.pages[forgery.find(EventKind.VERDICT, 0, about="proposal")].body
     body["verdict"]["judgement"]["faithful"] = True
 
 
 def _refuse(forgery: Forgery) -> None:
-    places = [k for k, page in enumerate(forgery.pages) if page.kind is Kind.VERDICT and page.body["about"] == "proposal"]
+    places = [k for k, page in enumerate(forgery.pages) if page.kind is EventKind.VERDICT and page.body["about"] == "proposal"]
     body = next(forgery.pages[k].body for k in places if forgery.pages[k].body["verdict"]["outcome"] == "admissible")
     body["verdict"] |= {"outcome": "refused", "reason": "no", "judgement": None}
 
 
 def _another_answer(forgery: Forgery) -> None:
-    body = forgery.pages[forgery.find(Kind.CALL, 0, op="propose")].body
+    body = forgery.pages[forgery.find(EventKind.CALL, 0, op="propose")].body
     body["answer"]["diagnosis"] = "something else"
 
 
 def _fake_plan(forgery: Forgery) -> None:
-    body = forgery.pages[forgery.find(Kind.PLAN, 0, reason=None)].body
+    body = forgery.pages[forgery.find(EventKind.PLAN, 0, reason=None)].body
     body["actions"] = [[3] for _ in body["actions"]]
 
 
 def _unforeseen(forgery: Forgery) -> None:
-    forgery.pages[forgery.find(Kind.INTEND, 0, sort="plan")].body["predictions"] = {}
+    forgery.pages[forgery.find(EventKind.INTEND, 0, sort="plan")].body["predictions"] = {}
 
 
 def _bigger_budget(forgery: Forgery) -> None:
@@ -415,52 +419,52 @@ def _bigger_budget(forgery: Forgery) -> None:
 
 
 FORGERIES: dict[str, tuple[Callable[[Forgery], None], set[str]]] = {
-    "an intent dropped": (dropped(Kind.INTEND, 2), {"intents"}),
-    "an observation dropped": (dropped(Kind.OBSERVE, 2), {"intents"}),
-    "an opening observation dropped": (dropped(Kind.OBSERVE, 0), {"order"}),
-    "the opening dropped": (dropped(Kind.OPEN), {"order"}),
-    "a mismatch dropped": (dropped(Kind.VERDICT, about="prediction"), {"predictions"}),
-    "a verdict dropped": (dropped(Kind.VERDICT, 1, about="proposal"), {"plans"}),
-    "a proposal dropped": (dropped(Kind.PROPOSE, 1), {"verdicts"}),
-    "an answer dropped": (dropped(Kind.CALL, 1, op="judge"), {"order"}),
-    "a plan dropped": (dropped(Kind.PLAN, 0, reason=None), {"plans"}),
-    "a draw dropped": (dropped(Kind.DRAW), {"plans"}),
-    "the end dropped": (dropped(Kind.CLOSE), {"order"}),
-    "an intent twice": (doubled(Kind.INTEND, 1), {"intents"}),
-    "an observation twice": (doubled(Kind.OBSERVE, 1), {"intents"}),
-    "a mismatch twice": (doubled(Kind.VERDICT, about="prediction"), {"predictions"}),
-    "a verdict twice": (doubled(Kind.VERDICT, about="proposal"), {"verdicts"}),
-    "the end twice": (doubled(Kind.CLOSE), {"order"}),
-    "the opening twice": (doubled(Kind.OPEN), {"order"}),
-    "a draw twice": (doubled(Kind.DRAW), {"plans"}),
-    "an answer twice": (doubled(Kind.CALL, 0, op="propose"), {"order"}),
-    "observed before it was announced": (swapped(Kind.INTEND, 1), {"intents"}),
-    "told before it was seen": (swapped(Kind.VERDICT, by=-1, about="prediction"), {"predictions"}),
-    "judged before it was proposed": (swapped(Kind.PROPOSE, 0), {"order"}),
-    "drawn before it was planned": (swapped(Kind.PLAN, 0, reason=None), {"plans"}),
-    "another action announced": (altered(Kind.INTEND, 1, action=[1]), {"intents"}),
-    "another action observed": (altered(Kind.OBSERVE, 2, action=[1]), {"intents"}),
+    "an intent dropped": (dropped(EventKind.INTEND, 2), {"intents"}),
+    "an observation dropped": (dropped(EventKind.OBSERVE, 2), {"intents"}),
+    "an opening observation dropped": (dropped(EventKind.OBSERVE, 0), {"order"}),
+    "the opening dropped": (dropped(EventKind.OPEN), {"order"}),
+    "a mismatch dropped": (dropped(EventKind.VERDICT, about="prediction"), {"predictions"}),
+    "a verdict dropped": (dropped(EventKind.VERDICT, 1, about="proposal"), {"plans"}),
+    "a proposal dropped": (dropped(EventKind.PROPOSE, 1), {"verdicts"}),
+    "an answer dropped": (dropped(EventKind.CALL, 1, op="judge"), {"order"}),
+    "a plan dropped": (dropped(EventKind.PLAN, 0, reason=None), {"plans"}),
+    "a draw dropped": (dropped(EventKind.DRAW), {"plans"}),
+    "the end dropped": (dropped(EventKind.CLOSE), {"order"}),
+    "an intent twice": (doubled(EventKind.INTEND, 1), {"intents"}),
+    "an observation twice": (doubled(EventKind.OBSERVE, 1), {"intents"}),
+    "a mismatch twice": (doubled(EventKind.VERDICT, about="prediction"), {"predictions"}),
+    "a verdict twice": (doubled(EventKind.VERDICT, about="proposal"), {"verdicts"}),
+    "the end twice": (doubled(EventKind.CLOSE), {"order"}),
+    "the opening twice": (doubled(EventKind.OPEN), {"order"}),
+    "a draw twice": (doubled(EventKind.DRAW), {"plans"}),
+    "an answer twice": (doubled(EventKind.CALL, 0, op="propose"), {"order"}),
+    "observed before it was announced": (swapped(EventKind.INTEND, 1), {"intents"}),
+    "told before it was seen": (swapped(EventKind.VERDICT, by=-1, about="prediction"), {"predictions"}),
+    "judged before it was proposed": (swapped(EventKind.PROPOSE, 0), {"order"}),
+    "drawn before it was planned": (swapped(EventKind.PLAN, 0, reason=None), {"plans"}),
+    "another action announced": (altered(EventKind.INTEND, 1, action=[1]), {"intents"}),
+    "another action observed": (altered(EventKind.OBSERVE, 2, action=[1]), {"intents"}),
     "a prediction left out": (_unforeseen, {"intents"}),
-    "a reason left out": (altered(Kind.INTEND, 0, {"sort": "probe"}, question=""), {"intents"}),
-    "a plan claimed by a probe": (altered(Kind.INTEND, 0, {"sort": "probe"}, plan=3), {"plans"}),
+    "a reason left out": (altered(EventKind.INTEND, 0, {"sort": "probe"}, question=""), {"intents"}),
+    "a plan claimed by a probe": (altered(EventKind.INTEND, 0, {"sort": "probe"}, plan=3), {"plans"}),
     "a frame repainted": (_repaint, {"predictions"}),
     "a wrong prediction made right": (_hide_prediction, {"predictions"}),
     "a mismatch elsewhere": (_other_mismatch, {"predictions"}),
-    "a mismatch of another kind": (altered(Kind.VERDICT, 0, {"about": "prediction"}, about="explore"), {"predictions"}),
-    "another trajectory": (altered(Kind.OBSERVE, 3, trajectory=5), {"record"}),
-    "another level": (altered(Kind.OBSERVE, 1, level=3), {"record"}),
-    "an action the world has not": (altered(Kind.OBSERVE, 1, available=[1, 2, 77]), {"record"}),
+    "a mismatch of another kind": (altered(EventKind.VERDICT, 0, {"about": "prediction"}, about="explore"), {"predictions"}),
+    "another trajectory": (altered(EventKind.OBSERVE, 3, trajectory=5), {"record"}),
+    "another level": (altered(EventKind.OBSERVE, 1, level=3), {"record"}),
+    "an action the world has not": (altered(EventKind.OBSERVE, 1, available=[1, 2, 77]), {"record"}),
     "a refusal called an acceptance": (_accept, {"verdicts"}),
     "and the judge said so": (_say_faithful, {"verdicts"}),
     "an acceptance called a refusal": (_refuse, {"verdicts"}),
     "another answer of the mind": (_another_answer, {"verdicts"}),
     "another plan than was followed": (_fake_plan, {"plans"}),
-    "a plan of nobody": (altered(Kind.PLAN, 0, {"reason": None}, actions=[]), {"plans"}),
-    "another driver": (altered(Kind.INTEND, 0, {"sort": "plan"}, question="another"), {"plans"}),
-    "fewer actions were sent": (altered(Kind.PROPOSE, 3, at=0), {"counts"}),
-    "another ending": (altered(Kind.CLOSE, outcome="budget"), {"order"}),
+    "a plan of nobody": (altered(EventKind.PLAN, 0, {"reason": None}, actions=[]), {"plans"}),
+    "another driver": (altered(EventKind.INTEND, 0, {"sort": "plan"}, question="another"), {"plans"}),
+    "fewer actions were sent": (altered(EventKind.PROPOSE, 3, at=0), {"counts"}),
+    "another ending": (altered(EventKind.CLOSE, outcome="budget"), {"order"}),
     "more was allowed": (_bigger_budget, {"settings"}),
-    "nothing that a run writes": (altered(Kind.INTEND, 1, predictions=7), {"order"}),
+    "nothing that a run writes": (altered(EventKind.INTEND, 1, predictions=7), {"order"}),
 }
 
 
@@ -469,7 +473,7 @@ def test_a_forged_chain_is_found_by_what_it_tells(runs: dict[str, RunFolder], tm
     change, lines = FORGERIES[name]
     forgery = Forgery(runs["eventful"])
     change(forgery)
-    found = audit(forgery.written(tmp_path / "forged"))
+    found = audit_run(forgery.written(tmp_path / "forged"))
     assert "chain" not in broken(found), "the forger recomputed every hash"
     assert lines <= broken(found), (broken(found), [str(finding) for finding in found.findings])
 
@@ -477,18 +481,18 @@ def test_a_forged_chain_is_found_by_what_it_tells(runs: dict[str, RunFolder], tm
 @pytest.mark.slow
 def test_a_forger_who_changes_nothing_is_not_accused(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     for name, folder in runs.items():
-        found = audit(Forgery(folder).written(tmp_path / name), strict=True)
+        found = audit_run(Forgery(folder).written(tmp_path / name), strict=True)
         assert found.holds and not found.findings, [str(finding) for finding in found.findings]
 
 
 def test_a_draw_that_the_seed_did_not_make_is_found(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     forgery = Forgery(runs["rivals"])
-    place = forgery.find(Kind.DRAW, classes=[[0], [1]])
+    place = forgery.find(EventKind.DRAW, classes=[[0], [1]])
     body = forgery.pages[place].body
-    plans = {page.body["member"]: page.was for page in forgery.pages[:place] if page.kind is Kind.PLAN}
+    plans = {page.body["member"]: page.was for page in forgery.pages[:place] if page.kind is EventKind.PLAN}
     body["drawn"] = 1 - body["drawn"]
     body["plan"] = plans[body["drawn"]]
-    assert "plans" in broken(audit(forgery.written(tmp_path / "forged")))
+    assert "plans" in broken(audit_run(forgery.written(tmp_path / "forged")))
 
 
 # -- forged so that only running it again shows --------------------------------------------------------------------------------
@@ -504,7 +508,7 @@ def _bury(forgery: Forgery) -> None:
 
 def _world_lies(forgery: Forgery) -> None:
     """An unpredicted frame in another colour."""
-    place = next(k for k, p in enumerate(forgery.pages) if p.kind is Kind.INTEND and not p.body["predictions"])
+    place = next(k for k, p in enumerate(forgery.pages) if p.kind is EventKind.INTEND and not p.body["predictions"])
     body = forgery.pages[place + 1].body
     frame = forgery.frame(body["frames"][-1])
     frame[0, 0] ^= 1
@@ -513,11 +517,11 @@ def _world_lies(forgery: Forgery) -> None:
 
 def _better_program(forgery: Forgery) -> None:
     """The accepted text itself, rewritten where it was proposed and where the mind had answered it."""
-    proposal = forgery.pages[forgery.find(Kind.PROPOSE, 1)].body
+    proposal = forgery.pages[forgery.find(EventKind.PROPOSE, 1)].body
     source = forgery.contents[proposal["files"]["world_model_engine.py"]][1].decode()
     name = forgery.put(source.replace("3: (0, 1)", "3: (0, -1)"))
     for page in forgery.pages:
-        inside = page.body.get("answer") if page.kind is Kind.CALL else page.body
+        inside = page.body.get("answer") if page.kind is EventKind.CALL else page.body
         if isinstance(inside, dict) and inside.get("files") == proposal["files"] and page.body is not proposal:
             inside["files"] = {"world_model_engine.py": name}
     proposal["files"] = {"world_model_engine.py": name}
@@ -529,8 +533,8 @@ def test_a_mismatch_that_was_buried_with_all_its_traces_shows_when_the_version_i
     forgery = Forgery(runs["eventful"])
     _bury(forgery)
     forged = forgery.written(tmp_path / "forged")
-    assert not broken(audit(forged)) & {"chain", "order", "intents", "plans", "predictions", "verdicts"}
-    assert "programs" in broken(audit(forged, strict=True))
+    assert not broken(audit_run(forged)) & {"chain", "order", "intents", "plans", "predictions", "verdicts"}
+    assert "programs" in broken(audit_run(forged, strict=True))
 
 
 def test_an_unpredicted_frame_that_was_repainted_shows_when_the_world_is_played_again(
@@ -539,14 +543,14 @@ def test_an_unpredicted_frame_that_was_repainted_shows_when_the_world_is_played_
     forgery = Forgery(runs["vanilla"])
     _world_lies(forgery)
     forged = forgery.written(tmp_path / "forged")
-    found = audit(forged, strict=True)
+    found = audit_run(forged, strict=True)
     assert "world" in broken(found) and "other cells" in next(line.says for line in found.lines if line.name == "world")
 
 
 def test_a_rewritten_program_shows_in_the_memory_and_when_it_is_run_again(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     forgery = Forgery(runs["eventful"])
     _better_program(forgery)
-    found = audit(forgery.written(tmp_path / "forged"), strict=True)
+    found = audit_run(forgery.written(tmp_path / "forged"), strict=True)
     assert {"memory", "programs"} <= broken(found)
 
 
@@ -555,25 +559,25 @@ def test_a_full_rewrite_can_hide_a_persons_words_and_only_the_published_head_sho
 ) -> None:
     """What docs/audit.md says an audit cannot see: who owns the machine can leave out what nothing else depends on."""
     forgery = Forgery(runs["resumed"])
-    dropped(Kind.NOTE, by="person")(forgery)
+    dropped(EventKind.NOTE, by="person")(forgery)
     forged = forgery.written(tmp_path / "forged")
-    assert audit(forged, strict=True).holds
-    assert broken(audit(forged, head=audit(runs["resumed"]).head)) == {"head"}
+    assert audit_run(forged, strict=True).holds
+    assert broken(audit_run(forged, head=audit_run(runs["resumed"]).head)) == {"head"}
 
 
 def test_a_world_that_cannot_be_had_or_shows_something_else_does_not_hold(tmp_path: Path) -> None:
     mind = Scripted([], [Probe(Action(1), "?"), Probe(Action(2), "the end?"), Probe(Action(1), "?")] * 10)
     config = RunConfig("py:fickle_worlds:SOURCE/fickle", protocol="vanilla", budget=30)
-    with Host() as host, new_run(config, tmp_path, host=host, mind=mind) as (folder, session):
-        assert play(session) is Ending.NONDETERMINISTIC
-    assert audit(folder, strict=True).holds  # it shows the same again when everything is sent again
+    with Host() as host, start_run(config, tmp_path, host=host, mind=mind) as (folder, session):
+        assert play(session) is RunOutcome.NONDETERMINISTIC
+    assert audit_run(folder, strict=True).holds  # it shows the same again when everything is sent again
     forgery = Forgery(folder)
     for page in forgery.pages:
-        if page.kind is Kind.OPEN:
+        if page.kind is EventKind.OPEN:
             page.body["run"]["world"] = "py:fickle_worlds:SOURCE/gone"
     work = forgery.written(tmp_path / "forged")
     work.toml.write_text(work.toml.read_text().replace("SOURCE/fickle", "SOURCE/gone"))
-    found = audit(work, strict=True)
+    found = audit_run(work, strict=True)
     assert broken(found) == {"world"} and "cannot be played again" in next(
         line.says for line in found.lines if line.name == "world"
     )
@@ -604,8 +608,8 @@ def test_nonsense_with_good_hashes_is_told_and_crashes_nothing(runs: dict[str, R
             where = where[name]
     target = runs["eventful"].path.parent / "nonsense"
     shutil.rmtree(target, ignore_errors=True)
-    found = audit(forgery.written(target))
-    assert found.lines and json.dumps(found.json())
+    found = audit_run(forgery.written(target))
+    assert found.lines and json.dumps(found.to_json())
 
 
 # -- the command -----------------------------------------------------------------------------------------------------------------
@@ -637,5 +641,7 @@ def test_a_head_that_is_none_and_a_run_that_is_none_are_refused(
 
 
 def test_resets_are_announced_with_their_reason(runs: dict[str, RunFolder]) -> None:
-    intends = [event.body for event in events(runs["eventful"]) if event.kind is Kind.INTEND and event.body["action"] == [RESET.id]]
+    intends = [
+        event.body for event in events(runs["eventful"]) if event.kind is EventKind.INTEND and event.body["action"] == [RESET.id]
+    ]
     assert intends and all(body["question"] for body in intends)

@@ -13,9 +13,9 @@ from minds import Scripted
 from test_score import MARK, WALK
 
 from lawbook.arc import settings
-from lawbook.audit.report import audit
+from lawbook.audit.report import audit_run
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.sandbox.host import Host
 
 
@@ -23,27 +23,27 @@ from lawbook.sandbox.host import Host
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     lay_out(root := tmp_path_factory.mktemp("games"))
     with serving(root) as server, pytest.MonkeyPatch.context() as patch:
-        for name in (settings.COOKIES, settings.GAMES, settings.MODE, settings.TICKET):
+        for name in (settings.COOKIES_VARIABLE, settings.GAMES_VARIABLE, settings.MODE_VARIABLE, settings.TICKET_VARIABLE):
             patch.delenv(name, raising=False)
-        patch.setenv(settings.URL, server.url)
-        patch.setenv(settings.KEY, "our-key")
+        patch.setenv(settings.URL_VARIABLE, server.url)
+        patch.setenv(settings.KEY_VARIABLE, "our-key")
         yield server
 
 
 @pytest.mark.slow
 def test_the_scorecard_confirms_what_was_counted_and_shows_a_run_that_was_cut_short(server: Server, tmp_path: Path) -> None:
     config = RunConfig("arc:zq77?mode=online", protocol="vanilla", budget=20)
-    with Host() as host, new_run(config, tmp_path / "runs", host=host, mind=Scripted()) as (folder, session):
+    with Host() as host, start_run(config, tmp_path / "runs", host=host, mind=Scripted()) as (folder, session):
         for action in (MARK, WALK, MARK):
             session.probe(action, "?")
         session.reset("anew")
         session.probe(WALK, "?")
-    found = {line.name: line for line in audit(folder, strict=True).lines}
+    found = {line.name: line for line in audit_run(folder, strict=True).lines}
     assert all(line.ok is not False for line in found.values())
     assert found["world"].ok is None and "server" in found["world"].says
     assert "5 of 20 actions, 5 billed in 1 play; the scorecard says the same" in found["counts"].says
     forgery = Forgery(folder)
     del forgery.pages[-2:]  # the last action was never sent, says the forger
-    forged = audit(forgery.written(tmp_path / "forged"), strict=True)
+    forged = audit_run(forgery.written(tmp_path / "forged"), strict=True)
     assert [line.name for line in forged.lines if line.ok is False] == ["counts"]
-    assert audit(forgery.written(tmp_path / "again")).holds, "nobody was asked"
+    assert audit_run(forgery.written(tmp_path / "again")).holds, "nobody was asked"

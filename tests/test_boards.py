@@ -39,7 +39,7 @@ def without_ruler(text: str) -> str:
 @given(frames())
 @settings(max_examples=150, deadline=None)
 def test_a_board_can_be_read_back(frame: Frame) -> None:
-    rows = read_back(without_ruler(frame_text.board(frame)) if frame.shape[1] > 1 else frame_text.board(frame))
+    rows = read_back(without_ruler(frame_text.format_board(frame)) if frame.shape[1] > 1 else frame_text.format_board(frame))
     assert [rows[row] for row in range(len(frame))] == frame.tolist()
 
 
@@ -47,7 +47,7 @@ def test_a_board_can_be_read_back(frame: Frame) -> None:
 @settings(max_examples=150, deadline=None)
 def test_a_crop_is_the_same_cells(frame: Frame, top: int, bottom: int, left: int, right: int) -> None:
     height, width = frame.shape
-    text = frame_text.board(frame, (top, bottom), (left, right))
+    text = frame_text.format_board(frame, (top, bottom), (left, right))
     a, b = (min(max(edge, 0), height - 1) for edge in sorted((top, bottom)))
     c, d = (min(max(edge, 0), width - 1) for edge in sorted((left, right)))
     rows = read_back(without_ruler(text) if d > c else text)
@@ -57,35 +57,35 @@ def test_a_crop_is_the_same_cells(frame: Frame, top: int, bottom: int, left: int
 def test_equal_rows_share_a_line_and_the_ruler_names_columns() -> None:
     frame = np.zeros((20, 30), np.uint8)
     frame[5, 10] = 15
-    assert frame_text.board(frame).splitlines() == [
+    assert frame_text.format_board(frame).splitlines() == [
         "     0         10        20",
         " 0-4 " + "0" * 30,
         "   5 " + "0" * 10 + "f" + "0" * 19,
         "6-19 " + "0" * 30,
     ]
-    assert frame_text.board(frame, (5, 5), (8, 13)).splitlines() == ["  8 10", "5 00f000"]
+    assert frame_text.format_board(frame, (5, 5), (8, 13)).splitlines() == ["  8 10", "5 00f000"]
 
 
 def test_colours_above_35_take_two_digits() -> None:
-    assert frame_text.board(np.array([[0, 35]], np.uint8)).endswith("0 0z")
-    assert frame_text.board(np.array([[0, 200]], np.uint8)).endswith("0 00c8")
+    assert frame_text.format_board(np.array([[0, 35]], np.uint8)).endswith("0 0z")
+    assert frame_text.format_board(np.array([[0, 200]], np.uint8)).endswith("0 00c8")
 
 
 @given(st.integers(1, 200), st.integers(1, 200), st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None)
 def test_a_full_board_is_at_most_64_lines_and_says_what_it_left_out(height: int, width: int, seed: int) -> None:
     frame = np.random.default_rng(seed).integers(0, 16, (height, width), dtype=np.uint8)
-    lines = frame_text.board(frame).splitlines()
+    lines = frame_text.format_board(frame).splitlines()
     cut = lines.pop() if lines[-1].startswith("(") else ""
-    assert len(lines) <= 64 and max(map(len, lines)) <= frame_text.WIDTH + 8
+    assert len(lines) <= 64 and max(map(len, lines)) <= frame_text.MAX_COLUMNS + 8
     assert ("rows" in cut) == (height > 64) or width <= 3  # narrow rows may be equal by chance
-    assert ("columns" in cut) == (width > frame_text.WIDTH)
+    assert ("columns" in cut) == (width > frame_text.MAX_COLUMNS)
 
 
 def applied(before: Frame, text: str, changes: list[perception.Change]) -> Frame | None:
     """`before` with a difference carried out; None where some region was not told cell by cell."""
     after, lines = before.copy(), text.splitlines()[1:]
-    for change in changes[: frame_text.REGIONS]:
+    for change in changes[: frame_text.MAX_REGIONS]:
         line = lines.pop(0)
         moved = re.fullmatch(r"(\d+) x (\d+) cells moved from (\d+),(\d+) to (\d+),(\d+), over (.), leaving (.)", line)
         if moved:
@@ -102,7 +102,7 @@ def applied(before: Frame, text: str, changes: list[perception.Change]) -> Frame
         row = change.top
         while lines and lines[0].startswith("  "):
             one, two, times = re.fullmatch(r"  (\S+) -> (\S+)(?: x(\d+))?", lines.pop(0)).groups()  # type: ignore[union-attr]
-            for row in range(row, row + int(times or 1)):  # noqa: B020
+            for row in range(row, row + int(times or 1)):
                 for column, (old, new) in enumerate(zip(one, two, strict=True), change.left):
                     assert (old == ".") == (new == ".")
                     if old != ".":
@@ -116,7 +116,7 @@ def applied(before: Frame, text: str, changes: list[perception.Change]) -> Frame
 @settings(max_examples=150, deadline=None)
 def test_a_difference_can_be_carried_out(before: Frame, data: st.DataObject) -> None:
     after = data.draw(hnp.arrays(np.uint8, before.shape, elements=st.integers(0, 35)))
-    text = frame_text.difference(before, after)
+    text = frame_text.format_difference(before, after)
     changed = int((before != after).sum())
     if not changed:
         assert text == "nothing changed"
@@ -124,7 +124,7 @@ def test_a_difference_can_be_carried_out(before: Frame, data: st.DataObject) -> 
     found = perception.changes(before, after)
     assert text.startswith(f"{changed} cell")
     told = applied(before, text, found)
-    assert told is None or (told == after).all() or len(found) > frame_text.REGIONS
+    assert told is None or (told == after).all() or len(found) > frame_text.MAX_REGIONS
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 4), st.integers(-5, 5), st.booleans(), st.integers(0, 2))
@@ -140,7 +140,7 @@ def test_a_move_is_told_as_one_and_can_be_carried_out(
     after[6 : 6 + height, 6 : 6 + width] = bare
     row, column = (6 + step, 6) if upright else (6, 6 + step)
     after[row : row + height, column : column + width] = block
-    text, found = frame_text.difference(before, after), perception.changes(before, after)
+    text, found = frame_text.format_difference(before, after), perception.changes(before, after)
     if (before == after).all():
         return
     told = applied(before, text, found)
@@ -152,26 +152,31 @@ def test_a_walker_that_moves_takes_one_line() -> None:
     after = before.copy()
     before[4:8, 4:8] = after[4:8, 8:12] = walker
     assert (
-        frame_text.difference(before, after) == "24 cells changed in 1 region\n4 x 4 cells moved from 4,4 to 4,8, over 0, leaving 0"
+        frame_text.format_difference(before, after)
+        == "24 cells changed in 1 region\n4 x 4 cells moved from 4,4 to 4,8, over 0, leaving 0"
     )
 
 
 def test_frames_of_two_shapes_are_told_so() -> None:
-    assert "2 x 3, then 3 x 2" in frame_text.difference(np.zeros((2, 3), np.uint8), np.zeros((3, 2), np.uint8))
+    assert "2 x 3, then 3 x 2" in frame_text.format_difference(np.zeros((2, 3), np.uint8), np.zeros((3, 2), np.uint8))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 30))
 @settings(max_examples=20, deadline=None)
 def test_whatever_is_shown_nothing_is_long(seed: int, colours: int) -> None:
     one, two = np.random.default_rng(seed).integers(0, colours, (2, 64, 64), dtype=np.uint8)
-    for text in (frame_text.difference(one, two), frame_text.objects(one), frame_text.animation([one, two] * 40)):
-        assert len(text) < 6000 and text.count("\n") < frame_text.REGIONS * (frame_text.PATCH + 1) + 4
+    for text in (
+        frame_text.format_difference(one, two),
+        frame_text.format_objects(one),
+        frame_text.format_animation([one, two] * 40),
+    ):
+        assert len(text) < 6000 and text.count("\n") < frame_text.MAX_REGIONS * (frame_text.MAX_PATCH + 1) + 4
 
 
 @given(frames(colours=4))
 @settings(max_examples=100, deadline=None)
 def test_objects_are_counted_whole(frame: Frame) -> None:
-    text = frame_text.objects(frame)
+    text = frame_text.format_objects(frame)
     colours, counts = np.unique(frame, return_counts=True)
     expected = len(perception.objects(frame, where=frame != colours[counts.argmax()]))
     assert re.match(rf"ground \w+; {expected} objects? of", text)
@@ -181,7 +186,7 @@ def test_alike_objects_share_a_line() -> None:
     frame = np.zeros((8, 8), np.uint8)
     frame[1:3, 1:3] = frame[5:7, 4:6] = 3
     frame[0, 7] = 5
-    assert frame_text.objects(frame).splitlines() == [
+    assert frame_text.format_objects(frame).splitlines() == [
         "ground 0; 3 objects of 2 kinds",
         "2 x colour 3 2x2 at 1,1 5,4",
         "colour 5 1x1 at 0,7",
@@ -192,7 +197,10 @@ def test_touching_colours_are_one_object_where_asked_for() -> None:
     frame = np.zeros((8, 8), np.uint8)
     frame[1:3, 1:3] = frame[5:7, 4:6] = 3
     frame[1, 1] = frame[5, 4] = 7
-    assert frame_text.objects(frame, mixed=True).splitlines() == ["ground 0; 2 objects of 1 kind", "2 x colours 3,7 2x2 at 1,1 5,4"]
+    assert frame_text.format_objects(frame, mixed=True).splitlines() == [
+        "ground 0; 2 objects of 1 kind",
+        "2 x colours 3,7 2x2 at 1,1 5,4",
+    ]
 
 
 # -- runs and tiles --------------------------------------------------------------------------------------------------------------
@@ -215,17 +223,17 @@ def ran_back(text: str) -> dict[int, list[int]]:
 @given(frames(colours=3), st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_runs_can_be_read_back(frame: Frame, starts: bool) -> None:
-    rows = ran_back(frame_text.runs(frame, starts=starts))
+    rows = ran_back(frame_text.format_runs(frame, starts=starts))
     assert [rows[row] for row in range(len(frame))] == frame.tolist()
 
 
 def test_runs_of_a_crop_and_of_too_much() -> None:
     frame = np.zeros((40, 40), np.uint8)
     frame[30:33, 6] = 11
-    assert frame_text.runs(frame, (28, 99), (4, 99)).splitlines() == ["28-29: 0x36", "30-32: 0x2 b 0x33", "33-39: 0x36"]
-    assert frame_text.runs(frame, (30, 30), (4, 9), starts=True) == "30: 4:0x2 6:b 7:0x3"
+    assert frame_text.format_runs(frame, (28, 99), (4, 99)).splitlines() == ["28-29: 0x36", "30-32: 0x2 b 0x33", "33-39: 0x36"]
+    assert frame_text.format_runs(frame, (30, 30), (4, 9), starts=True) == "30: 4:0x2 6:b 7:0x3"
     noise = np.random.default_rng(0).integers(0, 16, (200, 200), dtype=np.uint8)
-    lines = frame_text.runs(noise).splitlines()
+    lines = frame_text.format_runs(noise).splitlines()
     assert lines.pop() == "(rows 64-199 not shown; ask for them)" and len(lines) == 64
     assert all(re.search(r"\(and \d+ runs from column \d+\)$", line) and len(line) < 300 for line in lines)
 
@@ -250,7 +258,7 @@ def laid_back(text: str, shape: tuple[int, int]) -> Frame:
 @given(frames(colours=3, side=12), st.integers(2, 14))
 @settings(max_examples=150, deadline=None)
 def test_tiles_of_a_size_can_be_read_back(frame: Frame, size: int) -> None:
-    text = frame_text.tiles(frame, size)
+    text = frame_text.format_tiles(frame, size)
     if "more patterns" not in text:
         assert (laid_back(text, frame.shape) == frame).all()
 
@@ -263,7 +271,7 @@ def test_the_size_and_the_place_of_tiles_are_found(size: int, seed: int) -> None
     down, across = rng.integers(0, size, 2)
     whole = np.block([[kinds[k] for k in row] for row in rng.integers(0, 6, (14, 14))])
     frame = whole[size - down :, size - across :]
-    text = frame_text.tiles(frame)
+    text = frame_text.format_tiles(frame)
     assert text.startswith(f"tiles of {size} x {size} cells, the first whole one at {down},{across};")
     assert (laid_back(text, frame.shape) == frame).all() and len(text) < frame.size
 
@@ -272,7 +280,7 @@ def test_a_tile_keeps_its_letter_where_it_goes_and_numbers_are_those_of_cells() 
     frame, walker = np.zeros((16, 24), np.uint8), np.array([[5, 6], [7, 5]], np.uint8)
     frame[:, :2] = frame[:, -2:] = 12
     frame[4:6, 6:8] = walker
-    assert frame_text.tiles(frame, 2).splitlines() == [
+    assert frame_text.format_tiles(frame, 2).splitlines() == [
         "tiles of 2 x 2 cells, the first whole one at 0,0; a character is a tile",
         "     0    10   20",
         " 0-3 c0000000000c",
@@ -280,21 +288,21 @@ def test_a_tile_keeps_its_letter_where_it_goes_and_numbers_are_those_of_cells() 
         "6-15 c0000000000c",
         "A 56/75",
     ]
-    assert frame_text.tiles(frame, 2, (4, 5), (6, 9)).splitlines()[1:] == ["    6", "4-5 A0", "A 56/75"]
+    assert frame_text.format_tiles(frame, 2, (4, 5), (6, 9)).splitlines()[1:] == ["    6", "4-5 A0", "A 56/75"]
 
 
 @given(st.integers(1, 150), st.integers(1, 300), st.integers(0, 2**32 - 1), st.integers(2, 9))
 @settings(max_examples=6, deadline=None)
 def test_tiles_are_not_long_either(height: int, width: int, seed: int, size: int) -> None:
     frame = np.random.default_rng(seed).integers(0, 200, (height, width), dtype=np.uint8)
-    lines = frame_text.tiles(frame, size).splitlines()
-    assert len(lines) <= 64 + 3 + 40 + 1 and all(len(line) <= frame_text.WIDTH + 40 + 2 * size * size for line in lines)
-    assert frame_text.tiles(frame).startswith("no size") or frame.size < 40
+    lines = frame_text.format_tiles(frame, size).splitlines()
+    assert len(lines) <= 64 + 3 + 40 + 1 and all(len(line) <= frame_text.MAX_COLUMNS + 40 + 2 * size * size for line in lines)
+    assert frame_text.format_tiles(frame).startswith("no size") or frame.size < 40
 
 
 def test_tiles_of_a_huge_frame_are_cut_and_say_so() -> None:
-    text = frame_text.tiles(np.zeros((2000, 2000), np.uint8), 2)
-    assert "0-511 " + "0" * frame_text.WIDTH in text and text.endswith(
+    text = frame_text.format_tiles(np.zeros((2000, 2000), np.uint8), 2)
+    assert "0-511 " + "0" * frame_text.MAX_COLUMNS in text and text.endswith(
         "(rows 512-1999 and columns 256-1999 not shown; ask for them)"
     )
 
@@ -302,23 +310,23 @@ def test_tiles_of_a_huge_frame_are_cut_and_say_so() -> None:
 @given(frames(colours=5, side=40))
 @settings(max_examples=20, deadline=None)
 def test_a_first_sight_is_at_most_25_lines(frame: Frame) -> None:
-    assert frame_text.sight(frame).count("\n") < 25
+    assert frame_text.format_overview(frame).count("\n") < 25
 
 
 def test_an_animation_is_told_from_frame_to_frame() -> None:
     one, two = np.zeros((2, 4, 4), np.uint8)
     two[2, 3] = 7
-    assert frame_text.animation([one, two, two]).splitlines() == [
+    assert frame_text.format_animation([one, two, two]).splitlines() == [
         "3 frames, the last one settled",
         "0 -> 1: row 2, column 3: 1 cell, 0 -> 7",
         "1 -> 2: nothing changed",
     ]
-    assert frame_text.animation([one]).startswith("no animation")
+    assert frame_text.format_animation([one]).startswith("no animation")
 
 
 @given(st.text(max_size=400), st.integers(0, 300))
 @settings(max_examples=200, deadline=None)
 def test_clip_keeps_to_its_size_and_says_that_it_cut(text: str, most: int) -> None:
-    short = frame_text.clip(text, most)
+    short = frame_text.clip_text(text, most)
     assert len(short) <= most
     assert short == text or "(cut: ".startswith(short[:6]) or f"{len(text):,} characters in all" in short

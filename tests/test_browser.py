@@ -22,14 +22,14 @@ from minds import Scripted
 from served import served
 
 from lawbook.core.hypothesis import Decision, Proposal
-from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.ledger.ledger import EventKind, Ledger
 from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.sandbox.host import Host
 from lawbook.view import html_report
-from lawbook.view.palette import palette
-from lawbook.view.run_index import Chronicle
+from lawbook.view.palette import get_palette
+from lawbook.view.run_index import RunIndex
 
 pytestmark = pytest.mark.slow
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: make setup installs it.")
@@ -93,7 +93,7 @@ def runs(host: Host, tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunF
     }
     found = {}
     for name, (config, mind) in kinds.items():
-        with new_run(config, out, host=host, mind=mind) as (folder, session):
+        with start_run(config, out, host=host, mind=mind) as (folder, session):
             play(session)
         found[name] = RunFolder(folder.path.rename(folder.path.with_name(name)))
     return found
@@ -151,9 +151,9 @@ def shown(page: Any, label: str) -> np.ndarray:
 
 def drawn(folder: RunFolder, frame: str) -> np.ndarray:
     """What a board must show, pixel by pixel."""
-    chronicle = Chronicle(folder.ledger)
-    colours = np.array(palette(chronicle.opened.spec["palette"]).colours, np.uint8)
-    pixels = colours[chronicle.ledger.seen(frame)]
+    chronicle = RunIndex(folder.ledger)
+    colours = np.array(get_palette(chronicle.opening.spec["palette"]).colours, np.uint8)
+    pixels = colours[chronicle.ledger.read_frame(frame)]
     chronicle.close()
     return pixels
 
@@ -168,9 +168,9 @@ def test_where_there_is_a_browser_nothing_is_installed(browser: Any) -> None:
 
 
 def test_the_board_is_scrubbed_and_shows_exactly_what_was_observed(page: Any, base: str, runs: dict[str, RunFolder]) -> None:
-    chronicle = Chronicle(runs["maze"].ledger)
-    chronicle.read()
-    steps, misses = chronicle.steps, {miss.at for miss in chronicle.misses}
+    chronicle = RunIndex(runs["maze"].ledger)
+    chronicle.read_events()
+    steps, misses = chronicle.steps, {miss.at for miss in chronicle.mismatches}
     page.goto(f"{base}#run=maze")
     at(page, 0)
     assert np.array_equal(shown(page, "Observed"), drawn(runs["maze"], steps[0].frames[-1]))
@@ -184,7 +184,7 @@ def test_the_board_is_scrubbed_and_shows_exactly_what_was_observed(page: Any, ba
     assert abs(middle - (len(steps) - 1) / 2) <= 1
     at(page, middle)
     until(lambda: np.array_equal(shown(page, "Observed"), drawn(runs["maze"], steps[middle].frames[-1])), "the board")
-    calm = next(n for n in range(2, len(steps)) if n not in misses and steps[n].told.status.value == "running")  # type: ignore[union-attr]
+    calm = next(n for n in range(2, len(steps)) if n not in misses and steps[n].event.status.value == "running")  # type: ignore[union-attr]
     page.locator(".to").fill(str(calm))
     page.keyboard.press("Enter")
     at(page, calm)
@@ -194,12 +194,12 @@ def test_the_board_is_scrubbed_and_shows_exactly_what_was_observed(page: Any, ba
 
 
 def test_it_jumps_to_a_wrong_prediction_and_marks_the_cells(page: Any, base: str, runs: dict[str, RunFolder]) -> None:
-    chronicle = Chronicle(runs["maze"].ledger)
-    chronicle.read()
-    miss = next(one for one in chronicle.misses if one.predicted and one.verdict.counterexample.cells)  # type: ignore[union-attr]
+    chronicle = RunIndex(runs["maze"].ledger)
+    chronicle.read_events()
+    miss = next(one for one in chronicle.mismatches if one.predicted and one.verdict.counterexample.cells)  # type: ignore[union-attr]
     page.goto(f"{base}#run=maze")
     at(page, 0)
-    for place in sorted({one.at for one in chronicle.misses if 0 < one.at <= miss.at}):
+    for place in sorted({one.at for one in chronicle.mismatches if 0 < one.at <= miss.at}):
         page.keyboard.press("m")
         at(page, place)
     assert miss.predicted and miss.verdict.counterexample
@@ -222,8 +222,8 @@ def test_it_plays_through_every_action_and_every_frame(page: Any, base: str, run
     until(lambda: heading(page).startswith("Action 9 "))
     page.keyboard.press(" ")
     assert page.locator(".play").get_attribute("aria-label") == "Play"
-    chronicle = Chronicle(runs["maze"].ledger)
-    chronicle.read(12)
+    chronicle = RunIndex(runs["maze"].ledger)
+    chronicle.read_events(12)
     assert page.evaluate("seen.drawn.length") - before >= sum(len(set(step.frames)) for step in chronicle.steps[4:9]) - 2
     chronicle.close()
 
@@ -231,7 +231,7 @@ def test_it_plays_through_every_action_and_every_frame(page: Any, base: str, run
 def test_the_frames_of_an_animation_are_seen_one_by_one(page: Any, browser: Any, tmp_path: Path) -> None:
     folder = long_run.write(tmp_path, 60, animation=3)
     with served(tmp_path) as port, Ledger.open(folder.ledger, readonly=True) as ledger:
-        frames = [event.body["frames"] for event in ledger.events([Kind.OBSERVE])]
+        frames = [event.body["frames"] for event in ledger.read_events([EventKind.OBSERVE])]
         page.goto(f"http://127.0.0.1:{port}/#run={folder.path.name}&step=5&frame=1")
         at(page, 5)
         until(lambda: np.array_equal(shown(page, "Observed"), drawn(folder, frames[5][1])), "the frame of the address")
@@ -242,13 +242,13 @@ def test_the_frames_of_an_animation_are_seen_one_by_one(page: Any, browser: Any,
 
 
 def test_the_plan_ahead_is_drawn_on_the_board(page: Any, base: str, runs: dict[str, RunFolder]) -> None:
-    chronicle = Chronicle(runs["maze"].ledger)
-    chronicle.read()
-    plan = max(chronicle.draws, key=lambda one: len(one.plan["actions"]))
+    chronicle = RunIndex(runs["maze"].ledger)
+    chronicle.read_events()
+    plan = max(chronicle.plan_draws, key=lambda one: len(one.plan_body["actions"]))
     chronicle.close()
     page.goto(f"{base}#run=maze&step={plan.at}")
     at(page, plan.at)
-    length = len(plan.plan["actions"])
+    length = len(plan.plan_body["actions"])
     until(lambda: f"{length} actions" in page.locator(".next").inner_text(), "the plan in words")
     points = page.locator(".over .way").first.get_attribute("points").split(" ")
     assert len(points) == length + 1
@@ -286,7 +286,7 @@ def test_population_and_numbers_are_drawn(page: Any, base: str, runs: dict[str, 
     until(lambda: page.locator(".lane").count() == 2, "two lanes")
     assert page.get_by_role("img", name=re.compile("Member 1: .* falsified .*")).count() == 1
     with Ledger.open(runs["population"].ledger, readonly=True) as ledger:
-        draws = sum(1 for _ in ledger.events([Kind.DRAW]))
+        draws = sum(1 for _ in ledger.read_events([EventKind.DRAW]))
     until(lambda: page.locator(".class.drawn").count() == draws, "the draws")
     page.keyboard.press("4")
     until(lambda: page.locator(".chart svg").count() >= 3, "charts")
@@ -379,7 +379,7 @@ def test_light_and_dark(page: Any, base: str) -> None:
 
 
 def test_a_run_that_is_being_played_is_followed(page: Any, host: Host, tmp_path: Path) -> None:
-    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (folder, session), served(tmp_path) as port:
+    with start_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (folder, session), served(tmp_path) as port:
         session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, TRUE.files))
         page.goto(f"http://127.0.0.1:{port}/")
         until(lambda: page.locator(".state.live").count(), "playing")
@@ -398,8 +398,8 @@ def test_a_run_that_is_being_played_is_followed(page: Any, host: Host, tmp_path:
         at(page, 2)
         play(session)
         until(lambda: page.locator(".head .state").inner_text() == "won", "the end")
-        at(page, session.state.sent)
-        assert np.array_equal(shown(page, "Observed"), drawn(folder, session.journal.ledger.put_frame(session.record.last.frame)))  # type: ignore[union-attr]
+        at(page, session.state.n_actions)
+        assert np.array_equal(shown(page, "Observed"), drawn(folder, session.event_log.ledger.put_frame(session.record.last.frame)))  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("alone", [False, True], ids=["served", "report"])
@@ -428,8 +428,8 @@ def test_a_report_is_the_viewer_in_one_file(page: Any, runs: dict[str, RunFolder
         (tmp_path / "report.html").write_text(html_report.render(ledger), encoding="utf-8")
     page.goto(f"file://{tmp_path}/report.html#step=4")
     at(page, 4)
-    chronicle = Chronicle(runs["maze"].ledger)
-    chronicle.read()
+    chronicle = RunIndex(runs["maze"].ledger)
+    chronicle.read_events()
     for step in (4, 5, 6):
         at(page, step)
         assert np.array_equal(shown(page, "Observed"), drawn(runs["maze"], chronicle.steps[step].frames[-1]))

@@ -14,8 +14,8 @@ import pytest
 
 from lawbook.cli.main import main
 from lawbook.errors import UsageError
-from lawbook.experiments.campaign import Campaign, Plan
-from lawbook.scoring.seed_statistics import Done, Spread, groups, summary
+from lawbook.experiments.campaign import Campaign, CampaignConfig
+from lawbook.scoring.seed_statistics import SeedResult, SeedStatistics, format_summary, group_runs
 
 SMALL = """
 worlds = ["demo:maze", "demo:keys"]
@@ -47,27 +47,29 @@ def test_every_cell_is_played_once_and_only_once(tmp_path: Path, capsys: pytest.
 
 
 def test_no_more_actions_are_given_away_than_the_cap_allows(tmp_path: Path) -> None:
-    plan = Plan.read(written(tmp_path, SMALL + "[caps]\nactions = 15\n"))
+    plan = CampaignConfig.read(written(tmp_path, SMALL + "[caps]\nactions = 15\n"))
     campaign = Campaign(plan, tmp_path / "out")
     assert "15 actions" in campaign.run(2)
-    assert [run.actions for run in campaign.done()] == [6, 6, 3]
-    more = Campaign(Plan.read(written(tmp_path, SMALL + "[caps]\nactions = 17\n")), tmp_path / "out")  # raised, and gone on with
-    assert more.run() == "" and [run.actions for run in more.done()] == [6, 6, 3, 2]
+    assert [run.actions for run in campaign.collect_results()] == [6, 6, 3]
+    more = Campaign(
+        CampaignConfig.read(written(tmp_path, SMALL + "[caps]\nactions = 17\n")), tmp_path / "out"
+    )  # raised, and gone on with
+    assert more.run() == "" and [run.actions for run in more.collect_results()] == [6, 6, 3, 2]
 
 
 @pytest.mark.slow
 def test_time_and_money_stop_what_is_running_and_it_is_resumed_later(tmp_path: Path) -> None:
     long = SMALL.replace("seeds = [0, 1]", "seeds = [0]").replace(', "demo:keys"', "").replace("budget = 6", "budget = 2000")
-    capped = Campaign(Plan.read(written(tmp_path, long + "[caps]\nminutes = 0.015\n")), tmp_path / "out")
+    capped = Campaign(CampaignConfig.read(written(tmp_path, long + "[caps]\nminutes = 0.015\n")), tmp_path / "out")
     assert "minutes are over" in capped.run()
-    (before,) = [cell.folder for cell in capped.cells()]
-    freed = Campaign(Plan.read(written(tmp_path, long)), tmp_path / "out")
+    (before,) = [cell.folder for cell in capped.read_runs()]
+    freed = Campaign(CampaignConfig.read(written(tmp_path, long)), tmp_path / "out")
     assert freed.run() == ""
-    (cell,) = freed.cells()
-    assert cell.ended and cell.brief is not None and cell.brief.actions == 2000
+    (cell,) = freed.read_runs()
+    assert cell.has_ended and cell.brief is not None and cell.brief.actions == 2000
     assert before is None or cell.folder == before  # the same run, unless it was stopped before it began
-    broke = Campaign(Plan.read(written(tmp_path, long + "[caps]\nmoney = 0\n")), tmp_path / "other")
-    assert "money is spent" in broke.run() and broke.done() == []
+    broke = Campaign(CampaignConfig.read(written(tmp_path, long + "[caps]\nmoney = 0\n")), tmp_path / "other")
+    assert "money is spent" in broke.run() and broke.collect_results() == []
 
 
 @pytest.mark.slow
@@ -81,8 +83,8 @@ def test_a_campaign_that_was_interrupted_goes_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 1 and "the same command goes on" in said
-    campaign = Campaign(Plan.read(tmp_path / "small.toml"), tmp_path / "out" / "small")
-    assert campaign.run(2) == "" and [run.actions for run in campaign.done()] == [250] * 2
+    campaign = Campaign(CampaignConfig.read(tmp_path / "small.toml"), tmp_path / "out" / "small")
+    assert campaign.run(2) == "" and [run.actions for run in campaign.collect_results()] == [250] * 2
 
 
 def test_a_run_that_fails_is_told_and_leaves_the_others_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,24 +113,29 @@ def test_a_run_that_fails_is_told_and_leaves_the_others_alone(tmp_path: Path, ca
 )
 def test_what_is_wrong_in_a_file_is_a_sentence(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        Plan.read(written(tmp_path, text))
+        CampaignConfig.read(written(tmp_path, text))
 
 
 def test_another_campaign_in_the_same_folder_is_refused(tmp_path: Path) -> None:
-    Campaign(Plan.read(written(tmp_path)), tmp_path / "out")
+    Campaign(CampaignConfig.read(written(tmp_path)), tmp_path / "out")
     with pytest.raises(UsageError, match="asked for other runs"):
-        Campaign(Plan.read(written(tmp_path, SMALL.replace("budget = 6", "budget = 7"))), tmp_path / "out")
+        Campaign(CampaignConfig.read(written(tmp_path, SMALL.replace("budget = 6", "budget = 7"))), tmp_path / "out")
 
 
 def test_repeats_are_told_with_their_spread() -> None:
     runs = [
-        Done("demo:maze", "m", "p", seed, "won", 5, 5, actions, rhae, 0.5, 1.0)
+        SeedResult("demo:maze", "m", "p", seed, "won", 5, 5, actions, rhae, 0.5, 1.0)
         for seed, actions, rhae in ((0, 10, 50.0), (1, 14, 70.0))
     ]
-    runs.append(Done("demo:keys", "m", "p", 0, None, 1, 4, 9, None, None, 2.0))
-    one, two = groups(runs)
-    assert (one.runs, one.won, one.dollars, one.rhae) == (2, 2, 1.0, Spread(60.0, pytest.approx(14.142, abs=1e-3), 50.0, 70.0))
-    assert (two.ended, two.rhae, two.actions) == (0, None, Spread(9.0, None, 9, 9))
-    assert "12.0 ± 2.8" in summary([one, two]) and summary([one, two], "markdown").startswith("| world |")
-    assert summary([one, two], "csv").splitlines()[0].startswith("world,mind,protocol,runs,ended,won,levels_mean")
-    assert os.linesep == "\n" and json.loads(summary([one, two], "json"))[1]["rhae"] is None
+    runs.append(SeedResult("demo:keys", "m", "p", 0, None, 1, 4, 9, None, None, 2.0))
+    one, two = group_runs(runs)
+    assert (one.runs, one.won, one.dollars, one.rhae) == (
+        2,
+        2,
+        1.0,
+        SeedStatistics(60.0, pytest.approx(14.142, abs=1e-3), 50.0, 70.0),
+    )
+    assert (two.ended, two.rhae, two.actions) == (0, None, SeedStatistics(9.0, None, 9, 9))
+    assert "12.0 ± 2.8" in format_summary([one, two]) and format_summary([one, two], "markdown").startswith("| world |")
+    assert format_summary([one, two], "csv").splitlines()[0].startswith("world,mind,protocol,runs,ended,won,levels_mean")
+    assert os.linesep == "\n" and json.loads(format_summary([one, two], "json"))[1]["rhae"] is None

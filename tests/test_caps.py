@@ -21,14 +21,14 @@ from lawbook.cli import main
 from lawbook.core.hypothesis import Proposal
 from lawbook.core.record import Action
 from lawbook.core.results import Probe
-from lawbook.core.spending import UNTOLD, Caps, Spent, allow, check, lasted, watched
+from lawbook.core.spending import MAX_UNREPORTED_SECONDS, Caps, Spending, check_caps, check_request, enforce_caps, read_duration
 from lawbook.errors import MindError, UsageError
-from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.ledger.ledger import Event, EventKind, Ledger
 from lawbook.minds.base import Case, Mind
-from lawbook.runs.folder import RunConfig, RunFolder, runs_in
-from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.folder import RunConfig, RunFolder, list_runs
+from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import Ending, State, fold
+from lawbook.runs.state import RunOutcome, State, fold_events
 from lawbook.sandbox.host import Host
 
 
@@ -40,15 +40,15 @@ def host() -> Iterator[Host]:
 
 def paused(tmp_path: Path, host: Host, mind: Mind, **settings: Any) -> tuple[RunFolder, str]:
     """A run that its caps pause: its folder, and what it says."""
-    with new_run(RunConfig(LAKE, **settings), tmp_path, host=host, mind=mind) as (folder, session):
+    with start_run(RunConfig(LAKE, **settings), tmp_path, host=host, mind=mind) as (folder, session):
         with pytest.raises(MindError) as caught:
             play(session)
-        assert session.ended is None
+        assert session.outcome is None
     return folder, str(caught.value)
 
 
-def resumed(folder: RunFolder, host: Host, mind: Mind, caps: Caps | None = None) -> Ending | str:
-    with resumed_run(folder, host=host, mind=mind, caps=caps) as session:
+def resumed(folder: RunFolder, host: Host, mind: Mind, caps: Caps | None = None) -> RunOutcome | str:
+    with resume_run(folder, host=host, mind=mind, caps=caps) as session:
         try:
             return play(session)
         except MindError as error:
@@ -57,7 +57,7 @@ def resumed(folder: RunFolder, host: Host, mind: Mind, caps: Caps | None = None)
 
 def told(folder: RunFolder) -> tuple[State, list[Event]]:
     with Ledger.open(folder.ledger, readonly=True) as ledger:
-        return fold(ledger), list(ledger)
+        return fold_events(ledger), list(ledger)
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_a_cap_pauses_the_run_and_a_resume_may_raise_it(
     again = Thinking([TRUE])
     assert str(resumed(folder, host, again)).startswith(said.partition(" is")[0]) and not again.asked
     well = Thinking([TRUE])
-    assert resumed(folder, host, well, more) is Ending.WON
+    assert resumed(folder, host, well, more) is RunOutcome.WON
     assert len(well.asked) == 4 - calls  # what was answered before is in the ledger
     state, events = told(folder)
-    openings = bodies(events, Kind.OPEN)
-    assert len(openings) == 3 and Caps(**openings[1]["caps"]) == Caps.of(settings)
+    openings = bodies(events, EventKind.OPEN)
+    assert len(openings) == 3 and Caps(**openings[1]["caps"]) == Caps.from_settings(settings)
     assert Caps(**openings[2]["caps"]) == more == state.caps
     assert openings[2]["run"] == openings[0]["run"]  # what it was asked for first stays on record
 
@@ -99,7 +99,7 @@ def test_a_mind_without_a_desk_is_capped_too(tmp_path: Path, host: Host) -> None
     """Scripted tells seven tokens a call, in its receipt."""
     folder, said = paused(tmp_path, host, Scripted([NO_GOAL], [Probe(Action(3), "?")]), max_tokens=20)
     assert said.startswith("The cap of 20 tokens is reached (21 tokens used)")
-    assert sum(body["op"] in ("propose", "judge", "explore") for body in bodies(told(folder)[1], Kind.CALL)) == 3
+    assert sum(body["op"] in ("propose", "judge", "explore") for body in bodies(told(folder)[1], EventKind.CALL)) == 3
 
 
 def test_a_mind_that_costs_nothing_is_no_call(tmp_path: Path, host: Host) -> None:
@@ -108,55 +108,55 @@ def test_a_mind_that_costs_nothing_is_no_call(tmp_path: Path, host: Host) -> Non
             return {}
 
     config = RunConfig(LAKE, max_calls=0, max_tokens=1, max_dollars=0.01)
-    with new_run(config, tmp_path, host=host, mind=Free([TRUE])) as (folder, session), pytest.raises(MindError, match="0 calls"):
+    with start_run(config, tmp_path, host=host, mind=Free([TRUE])) as (folder, session), pytest.raises(MindError, match="0 calls"):
         play(session)
-    assert resumed(folder, host, Free([TRUE]), Caps(calls=1)) is Ending.WON
+    assert resumed(folder, host, Free([TRUE]), Caps(calls=1)) is RunOutcome.WON
 
 
 def test_dollars_cannot_be_capped_where_nobody_knows_the_price(tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(RECEIPT, "dollars")
     folder, said = paused(tmp_path, host, Thinking([TRUE]), max_dollars=5.0)
     assert "cannot be kept: the price of 1 call is not known" in said and "--max-tokens" in said
-    assert told(folder)[0].spent.unpriced == 1
+    assert told(folder)[0].spending.n_unpriced == 1
 
 
 def test_a_call_of_many_requests_is_stopped_before_the_one_that_is_too_many() -> None:
-    spent = Spent(tokens=900, calls=3)
-    with watched(Caps(tokens=1000, calls=5), spent):
-        allow({"requests": 1, "input_tokens": 50})
+    spent = Spending(tokens=900, calls=3)
+    with enforce_caps(Caps(tokens=1000, calls=5), spent):
+        check_request({"requests": 1, "input_tokens": 50})
         with pytest.raises(MindError, match="1,000 tokens is reached"):
-            allow({"requests": 1, "input_tokens": 90, "output_tokens": 10})
+            check_request({"requests": 1, "input_tokens": 90, "output_tokens": 10})
         with pytest.raises(MindError, match="5 calls"):
-            allow({"requests": 2})
-    allow({"requests": 99})  # nobody watches any more
+            check_request({"requests": 2})
+    check_request({"requests": 99})  # nobody watches any more
     assert (spent.tokens, spent.calls) == (900, 3)
 
 
 def test_time_counts_while_the_run_is_at_work() -> None:
-    spent = Spent()
+    spent = Spending()
     for now, pause in ((100.0, True), (130.0, False), (5000.0, True), (5010.0, False), (4000.0, False), (4020.0, False)):
-        spent.pass_time(now, pause)  # a clock that was set back takes nothing away
-    assert spent.worked == 60.0
+        spent.add_time(now, pause)  # a clock that was set back takes nothing away
+    assert spent.active_seconds == 60.0
     with pytest.raises(MindError, match="The cap of 1 minutes is"):
-        check(Caps(minutes=1.0), spent)
+        check_caps(Caps(minutes=1.0), spent)
 
 
 def test_a_clock_that_jumps_a_day_ahead_costs_minutes_and_no_day() -> None:
     day = 86_400.0
-    spent = Spent()
+    spent = Spending()
     for now, told in ((0.0, 0.0), (10.0, 5.0), (10.0 + day, 20.0), (20.0 + day, 0.0)):
-        spent.pass_time(now, paused=False, told=told)
-    assert spent.worked == 10 + (20 + UNTOLD) + 10
+        spent.add_time(now, paused=False, reported=told)
+    assert spent.active_seconds == 10 + (20 + MAX_UNREPORTED_SECONDS) + 10
 
 
 def test_a_long_call_counts_whole_and_so_does_a_long_search() -> None:
-    spent = Spent()
+    spent = Spending()
     for now, told in ((0.0, 0.0), (3000.0, 2990.0)):
-        spent.pass_time(now, paused=False, told=told)
-    assert spent.worked == 3000.0
-    assert lasted({"seconds": 7, "receipt": {}}) == 7.0 and lasted({"verdict": {"seconds": 2.5}}) == 2.5
-    assert [lasted({"seconds": odd}) for odd in (None, "3", True, -1.0, float("inf"), float("nan"))] == [0.0] * 6
-    assert lasted({"verdict": None}) == lasted({}) == 0.0
+        spent.add_time(now, paused=False, reported=told)
+    assert spent.active_seconds == 3000.0
+    assert read_duration({"seconds": 7, "receipt": {}}) == 7.0 and read_duration({"verdict": {"seconds": 2.5}}) == 2.5
+    assert [read_duration({"seconds": odd}) for odd in (None, "3", True, -1.0, float("inf"), float("nan"))] == [0.0] * 6
+    assert read_duration({"verdict": None}) == read_duration({}) == 0.0
 
 
 def test_a_clock_set_ahead_while_the_run_plays_does_not_pause_it_for_good(
@@ -171,24 +171,24 @@ def test_a_clock_set_ahead_while_the_run_plays_does_not_pause_it_for_good(
             ahead[0] = 86_400.0
             return super().propose(case)
 
-    with new_run(RunConfig(LAKE, max_minutes=60), tmp_path, host=host, mind=Late([TRUE])) as (folder, session):
-        assert play(session) is Ending.WON
-        live = session.state.spent
+    with start_run(RunConfig(LAKE, max_minutes=60), tmp_path, host=host, mind=Late([TRUE])) as (folder, session):
+        assert play(session) is RunOutcome.WON
+        live = session.state.spending
     state, events = told(folder)
     assert events[-1].time - events[0].time > 86_000
-    assert state.spent == live and state.spent.worked < 600
+    assert state.spending == live and state.spending.active_seconds < 600
 
 
 def test_the_minutes_of_a_call_that_is_going_on_are_those_of_no_clock_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    spent = Spent()
-    spent.pass_time(100.0, paused=False)
+    spent = Spending()
+    spent.add_time(100.0, paused=False)
     now += 59
-    check(Caps(minutes=1.0), spent)
+    check_caps(Caps(minutes=1.0), spent)
     now += 1
     with pytest.raises(MindError, match="The cap of 1 minutes"):
-        check(Caps(minutes=1.0), spent)
+        check_caps(Caps(minutes=1.0), spent)
 
 
 def test_what_a_door_was_asked_costs_nothing() -> None:
@@ -204,9 +204,9 @@ def test_what_a_door_was_asked_costs_nothing() -> None:
             {"member": 0, "op": "coder", "answer": None, "receipt": {"input_tokens": 5, "dollars": 0.5, "requests": 3}},
         )
     ):
-        state.apply(Event(seq, 1.0, Kind.CALL, body, "", ""), None)  # type: ignore[arg-type]
-    assert (state.spent.calls, state.spent.tokens, state.spent.dollars) == (3, 5, 0.5)
-    assert state.members[0].asked == 0
+        state.apply(Event(seq, 1.0, EventKind.CALL, body, "", ""), None)  # type: ignore[arg-type]
+    assert (state.spending.calls, state.spending.tokens, state.spending.dollars) == (3, 5, 0.5)
+    assert state.members[0].n_calls == 0
 
 
 # -- settings ---------------------------------------------------------------------------------------------------------------------
@@ -219,14 +219,14 @@ def test_a_cap_is_a_number_from_0(value: float) -> None:
 
 
 def test_caps_stand_in_run_toml_and_only_where_they_were_asked_for(tmp_path: Path) -> None:
-    capped = RunFolder.make(tmp_path, RunConfig(LAKE, max_dollars=5, max_calls=7))
+    capped = RunFolder.create(tmp_path, RunConfig(LAKE, max_dollars=5, max_calls=7))
     assert tomllib.loads(capped.toml.read_text())["run"]["max_calls"] == 7
-    assert capped.config() == RunConfig(LAKE, max_dollars=5, max_calls=7)
-    plain = RunFolder.make(tmp_path, RunConfig(LAKE))
-    assert "max_" not in plain.toml.read_text() and plain.config() == RunConfig(LAKE)
+    assert capped.load_config() == RunConfig(LAKE, max_dollars=5, max_calls=7)
+    plain = RunFolder.create(tmp_path, RunConfig(LAKE))
+    assert "max_" not in plain.toml.read_text() and plain.load_config() == RunConfig(LAKE)
     plain.toml.write_text(plain.toml.read_text().replace("budget", "max_calls = 1.5\nbudget"))
     with pytest.raises(UsageError, match="max_calls"):
-        plain.config()
+        plain.load_config()
 
 
 # -- from the command line, over HTTP ----------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def test_play_pauses_at_a_cap_and_says_how_to_go_on(
         assert main.main([*play_it, "--max-calls", "2"]) == 1
         err = capsys.readouterr().err
         assert "The cap of 2 calls is reached (2 calls used)" in err
-        folder = next(runs_in(tmp_path))
+        folder = next(list_runs(tmp_path))
         assert f"lawbook play --resume {folder.path}" in err and len(served.asked) == 2
         assert main.main(["play", "--resume", str(folder.path), "--max-calls", "1000", "--plain"]) == 1
         err = capsys.readouterr().err
@@ -259,9 +259,9 @@ def test_play_pauses_at_a_cap_and_says_how_to_go_on(
         asked = len(served.asked)
         assert asked == 10
     state, events = told(folder)
-    calls = [body for body in bodies(events, Kind.CALL) if "request" in body]
+    calls = [body for body in bodies(events, EventKind.CALL) if "request" in body]
     assert [body["answer"] is None for body in calls] == [*[False] * 9, True]
-    assert calls[-1]["receipt"]["failures"] == 1 and state.spent.calls == 10 and state.ending is None
+    assert calls[-1]["receipt"]["failures"] == 1 and state.spending.calls == 10 and state.outcome is None
     assert main.main(["play", "--resume", str(folder.path), "--seed", "1", "--max-calls", "3"]) == 2
     assert "leave out --seed" in capsys.readouterr().err
     assert main.main(["show", str(folder.path)]) == 0
@@ -287,7 +287,7 @@ def test_a_run_that_waits_for_its_provider_can_be_stopped_and_gone_on_with(tmp_p
         assert time.monotonic() - began < 20
         playing.communicate(timeout=60)
         assert playing.returncode == 1
-    folder = next(runs_in(tmp_path))
+    folder = next(list_runs(tmp_path))
     assert err.strip() == f"paused; go on with: lawbook play --resume {folder.path}"
-    call = next(body for body in bodies(told(folder)[1], Kind.CALL) if "request" in body)
+    call = next(body for body in bodies(told(folder)[1], EventKind.CALL) if "request" in body)
     assert call["answer"] is None and call["failed"].startswith("KeyboardInterrupt")

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from lawbook.cli.main import main
-from lawbook.ledger.ledger import Kind, Ledger
-from lawbook.runs.folder import RunFolder, runs_in
+from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.runs.folder import RunFolder, list_runs
 
 LAKE = "gym:FrozenLake-v1?size=4"
 WALK, FICKLE, SLOW, DIES, MUTE = (f"py:fickle_worlds:SOURCE/{name}" for name in ("walk", "fickle", "slow", "dies", "mute"))
@@ -50,13 +50,13 @@ def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
 
 def the_run(cwd: Path) -> RunFolder:
     """The only run there is, or the newest."""
-    return next(runs_in(cwd / "runs"))
+    return next(list_runs(cwd / "runs"))
 
 
 def observed(folder: RunFolder) -> list[dict[str, Any]]:
     """Everything the world has shown in a run, in order."""
     with Ledger.open(folder.ledger, readonly=True) as ledger:
-        return [dict(event.body) for event in ledger.events([Kind.OBSERVE])]
+        return [dict(event.body) for event in ledger.read_events([EventKind.OBSERVE])]
 
 
 def until(folder: Callable[[], RunFolder], actions: int, process: subprocess.Popen[str]) -> None:
@@ -377,10 +377,10 @@ def test_history_shows_every_proposal(won: Path) -> None:
 
 
 def test_rulebook_and_program_come_out_as_they_were_written(won: Path) -> None:
-    from lawbook.runs.state import fold
+    from lawbook.runs.state import fold_events
 
     with Ledger.open(the_run(won).ledger, readonly=True) as ledger:
-        hypothesis = fold(ledger).members[0].hypothesis
+        hypothesis = fold_events(ledger).members[0].hypothesis
     assert hypothesis is not None
     assert lawbook("rulebook", "last", cwd=won).stdout == hypothesis.rulebook
     program = lawbook("program", "last", cwd=won).stdout
@@ -434,7 +434,7 @@ def test_an_interruption_pauses_after_the_action_in_flight(name: str, slow_run: 
     assert "not ended" in out
     with Ledger.open(run.ledger, readonly=True) as ledger:
         kinds = [event.kind for event in ledger]
-    assert kinds.count(Kind.INTEND) == kinds.count(Kind.OBSERVE) - 1  # nothing is in doubt
+    assert kinds.count(EventKind.INTEND) == kinds.count(EventKind.OBSERVE) - 1  # nothing is in doubt
     result = lawbook("play", "--resume", "last", cwd=tmp_path)
     assert result.returncode == 1 and "All 6 actions are spent" in result.stdout and len(observed(run)) == 7
 

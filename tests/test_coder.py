@@ -21,21 +21,21 @@ from maze_model import FILES, WORLD, writing
 from mock_models import MockModel, Say, Shell, Tool, Turn
 
 from lawbook.agents.runner import agent_session, confinement_probe, runner
-from lawbook.agents.runner.agent_cli import Call, Result, belongings
+from lawbook.agents.runner.agent_cli import SessionConfig, SessionOutput, list_agent_files
 from lawbook.agents.runner.claude import Claude
 from lawbook.agents.runner.codex import Codex
-from lawbook.agents.runner.model_prices import price
-from lawbook.agents.runner.model_proxy import Endpoint
-from lawbook.agents.runner.runner import drive
-from lawbook.audit.report import audit
+from lawbook.agents.runner.model_prices import price_tokens
+from lawbook.agents.runner.model_proxy import ModelEndpoint
+from lawbook.agents.runner.runner import run_agents
+from lawbook.audit.report import audit_run
 from lawbook.core.hypothesis import ENGINE
 from lawbook.errors import HostError, MindError, UsageError
-from lawbook.ledger.ledger import Kind, Ledger
-from lawbook.minds.agent import SOURCE, CoderMind
+from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.minds.agent import SOURCE, CodingAgentMind
 from lawbook.runs import lifecycle
 from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.state import Ending, fold
-from lawbook.sandbox.agent_process import BARE, LANDLOCK, NAMESPACES
+from lawbook.runs.state import RunOutcome, fold_events
+from lawbook.sandbox.agent_process import LANDLOCK, NAMESPACES, UNCONFINED
 
 AGENTS = Path(__file__).parent.parent / ".tools" / "agents" / "node_modules" / ".bin"
 REAL_KEY = "the key that no agent sees"
@@ -53,7 +53,7 @@ KINDS = ("result", "assistant", "item.completed", "turn.failed", "error")
 SAID = ("num_turns", "total_cost_usd", "result", "errors", "subtype", "is_error", "item", "type", "text", "error", "message")
 """Of the lines that agents print about themselves."""
 
-Driven = Callable[..., tuple[Ending | Exception, Ledger, Path]]
+Driven = Callable[..., tuple[RunOutcome | Exception, Ledger, Path]]
 
 
 class Puppet:
@@ -65,33 +65,33 @@ class Puppet:
         self.scripts, self.base = scripts, base
         self.prompts: list[str] = []
 
-    def endpoint(self, environment: Mapping[str, str]) -> Endpoint:
-        return Endpoint(self.base, {"x-api-key": REAL_KEY}, ("/v1/messages",))
+    def find_endpoint(self, environment: Mapping[str, str]) -> ModelEndpoint:
+        return ModelEndpoint(self.base, {"x-api-key": REAL_KEY}, ("/v1/messages",))
 
-    def prepare(self, call: Call) -> None:
+    def prepare(self, config: SessionConfig) -> None:
         pass
 
-    def command(self, path: str, call: Call) -> list[str]:
-        self.prompts.append(call.prompt)
+    def build_command(self, path: str, config: SessionConfig) -> list[str]:
+        self.prompts.append(config.prompt)
         return [path, "-c", self.scripts[min(len(self.prompts), len(self.scripts)) - 1]]
 
-    def environment(self, call: Call) -> dict[str, str]:
-        return {"URL": call.url, "TOKEN": call.token}
+    def build_environment(self, config: SessionConfig) -> dict[str, str]:
+        return {"URL": config.url, "TOKEN": config.token}
 
-    def result(self, output: str) -> Result:
-        return Result(said=(output.splitlines() or [""])[-1])
+    def parse_output(self, output: str) -> SessionOutput:
+        return SessionOutput(message=(output.splitlines() or [""])[-1])
 
 
 @pytest.fixture
 def driven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driven:
     """Play a small world with a puppet at the wheel: how it ended, its ledger and its folder."""
 
-    def play(puppet: Puppet, **asked: object) -> tuple[Ending | Exception, Ledger, Path]:
-        monkeypatch.setitem(runner.CLIS, "claude", puppet)  # type: ignore[arg-type]
+    def play(puppet: Puppet, **asked: object) -> tuple[RunOutcome | Exception, Ledger, Path]:
+        monkeypatch.setitem(runner.AGENT_CLIS, "claude", puppet)  # type: ignore[arg-type]
         settings = {"mind": "coder:claude", "protocol": "vanilla", **asked}
-        with lifecycle.new_run(RunConfig(WORLD, **settings), tmp_path / "runs") as (folder, session):  # type: ignore[arg-type]
+        with lifecycle.start_run(RunConfig(WORLD, **settings), tmp_path / "runs") as (folder, session):  # type: ignore[arg-type]
             try:
-                ended: Ending | Exception = drive(session, folder)
+                ended: RunOutcome | Exception = run_agents(session, folder)
             except Exception as error:
                 ended = error
         return ended, Ledger.open(folder.ledger, readonly=True), folder.path
@@ -100,22 +100,22 @@ def driven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driven:
 
 
 def costs(ledger: Ledger) -> list[dict[str, object]]:
-    return [event.body["receipt"] for event in ledger.events([Kind.CALL]) if event.body["op"] == "coder"]
+    return [event.body["receipt"] for event in ledger.read_events([EventKind.CALL]) if event.body["op"] == "coder"]
 
 
 def test_one_that_stops_early_is_started_again_with_the_brief(driven: Driven) -> None:
     puppet = Puppet('./law probe 1 -m "what does 1 do?" && ./law note "tried 1"', "./law finish -m 'seen enough'")
     ended, ledger, folder = driven(puppet)
-    assert ended is Ending.FINISHED
+    assert ended is RunOutcome.FINISHED
     assert len(puppet.prompts) == 2
     assert "1 actions sent" not in puppet.prompts[0] and "499" in puppet.prompts[1] and "tried 1" in puppet.prompts[1]
     sessions = [receipt for receipt in costs(ledger) if "session" in receipt]
     assert [(one["session"], one["requests"]) for one in sessions] == [(1, 0), (2, 0)] and sessions[0]["exit"] == 0
-    commands = [event.body["receipt"]["command"] for event in ledger.events([Kind.CALL]) if event.body["op"] == "door"]
+    commands = [event.body["receipt"]["command"] for event in ledger.read_events([EventKind.CALL]) if event.body["op"] == "door"]
     assert commands == ["brief", "probe", "note", "brief", "finish"]  # the one that ends the run is counted after its end
-    noted = [event.body for event in ledger.events([Kind.NOTE]) if event.body.get("by") == "probe"]
+    noted = [event.body for event in ledger.read_events([EventKind.NOTE]) if event.body.get("by") == "probe"]
     assert len(noted) == 1 and noted[0]["confinement"]["level"] == "full" and noted[0]["confinement"]["facts"]["read"] == "denied"
-    assert fold(ledger).notes == ["tried 1"]  # what the probe found is for people
+    assert fold_events(ledger).notes == ["tried 1"]  # what the probe found is for people
     where = (folder / "agents").resolve()
     assert (where / "m0" / "workspace" / "law").is_file() and "maze" not in str(where.relative_to(folder.parent))
 
@@ -124,12 +124,12 @@ def test_one_that_gets_nowhere_pauses_the_run_which_goes_on_later(driven: Driven
     puppet = Puppet("echo mine > mine.txt; ./law status; echo 'I would rather not.'")
     ended, ledger, folder = driven(puppet)
     assert isinstance(ended, MindError) and "3 times" in str(ended) and "I would rather not" in str(ended)
-    assert fold(ledger).ending is None
+    assert fold_events(ledger).outcome is None
     ledger.close()
     again = Puppet("cat mine.txt && ./law finish -m 'there'")
-    monkeypatch.setitem(runner.CLIS, "claude", again)  # type: ignore[arg-type]
-    with lifecycle.resumed_run(RunFolder(folder)) as session:
-        assert drive(session, RunFolder(folder)) is Ending.FINISHED
+    monkeypatch.setitem(runner.AGENT_CLIS, "claude", again)  # type: ignore[arg-type]
+    with lifecycle.resume_run(RunFolder(folder)) as session:
+        assert run_agents(session, RunFolder(folder)) is RunOutcome.FINISHED
     assert len(again.prompts) == 1 and "You go on with a run" in again.prompts[0]
     assert sorted(path.name for path in (folder / "logs").glob("*.jsonl")) == [f"m0-{number}.jsonl" for number in (1, 2, 3, 4)]
 
@@ -138,8 +138,8 @@ def test_the_budget_ends_the_run_and_the_agent(driven: Driven) -> None:
     word = f"600.{time.time_ns() % 10**9}"
     puppet = Puppet(f"(setsid sleep {word} &) ; for i in 1 2 3 4 5; do ./law probe 3 -m again; done; sleep {word}")
     ended, ledger, _ = driven(puppet, budget=4)
-    assert ended is Ending.BUDGET
-    assert sum(event.body["action"] is not None for event in ledger.events([Kind.OBSERVE])) == 4
+    assert ended is RunOutcome.BUDGET
+    assert sum(event.body["action"] is not None for event in ledger.read_events([EventKind.OBSERVE])) == 4
     left = [path for path in Path("/proc").iterdir() if path.name.isdigit() and word.encode() in command_of(path)]
     assert left == []
 
@@ -153,7 +153,7 @@ def command_of(process: Path) -> bytes:
 
 def test_a_cap_on_money_ends_it_and_every_cent_is_in_the_ledger(driven: Driven) -> None:
     with MockModel(lambda turn: Say("hello")) as mock:
-        each = price(MODEL, {"input_tokens": 1200, "cached_tokens": 200, "output_tokens": 50})
+        each = price_tokens(MODEL, {"input_tokens": 1200, "cached_tokens": 200, "output_tokens": 50})
         assert each
         puppet = Puppet(f"env > env.txt; cat /proc/self/environ >> env.txt; while true; do {ASK}\ndone", base=mock.base)
         began = time.monotonic()
@@ -165,7 +165,7 @@ def test_a_cap_on_money_ends_it_and_every_cent_is_in_the_ledger(driven: Driven) 
     spent = [receipt for receipt in costs(ledger) if "input_tokens" in receipt or receipt["requests"]]
     assert sum(int(str(receipt["requests"])) for receipt in spent) == 3
     assert sum(float(str(receipt.get("dollars", 0))) for receipt in spent) == pytest.approx(3 * each)
-    assert fold(ledger).spent.dollars == pytest.approx(3 * each)
+    assert fold_events(ledger).spending.dollars == pytest.approx(3 * each)
     assert {name.lower(): value for name, value in mock.seen[0][1].items()}["x-api-key"] == REAL_KEY
     seen = (folder / "agents" / "m0" / "workspace" / "env.txt").read_text()
     assert "TOKEN=lawbook-" in seen and REAL_KEY not in seen
@@ -176,25 +176,25 @@ def spoken(**told: object) -> str:
     return f"echo {shlex.quote(json.dumps({'type': 'result', 'is_error': False, 'result': 'done', **told}))}"
 
 
-@pytest.mark.parametrize("ending", [Ending.WON, Ending.BUDGET, Ending.FINISHED])
-def test_what_the_session_cost_in_which_the_run_ended_is_on_record(driven: Driven, ending: Ending) -> None:
+@pytest.mark.parametrize("ending", [RunOutcome.WON, RunOutcome.BUDGET, RunOutcome.FINISHED])
+def test_what_the_session_cost_in_which_the_run_ended_is_on_record(driven: Driven, ending: RunOutcome) -> None:
     plays = {
-        Ending.WON: f"{writing()}\n./law propose repair_code -m 'first rules'; while ./law execute; do :; done",
-        Ending.BUDGET: "while ./law probe 3 -m again; do :; done",
-        Ending.FINISHED: "./law finish -m 'seen enough'",
+        RunOutcome.WON: f"{writing()}\n./law propose repair_code -m 'first rules'; while ./law execute; do :; done",
+        RunOutcome.BUDGET: "while ./law probe 3 -m again; do :; done",
+        RunOutcome.FINISHED: "./law finish -m 'seen enough'",
     }
     with MockModel(lambda turn: Say("hello")) as mock:
         puppet = Puppet(f"{spoken(num_turns=7, total_cost_usd=0.25)}\n{ASK}\n{plays[ending]}\nsleep 30", base=mock.base)
-        puppet.result = Claude().result  # type: ignore[method-assign]
-        ended, ledger, folder = driven(puppet, budget=3 if ending is Ending.BUDGET else 200)
+        puppet.parse_output = Claude().parse_output  # type: ignore[method-assign]
+        ended, ledger, folder = driven(puppet, budget=3 if ending is RunOutcome.BUDGET else 200)
     assert ended is ending
     told = [receipt for receipt in costs(ledger) if "session" in receipt]
     assert [(one["turns"], one["told_dollars"], one["exit"], one["said"]) for one in told] == [(7, 0.25, "ended", "done")]
     assert str(told[0]["agent"]).startswith("GNU bash")
-    state = fold(ledger)
-    assert (state.ending, state.spent.calls, state.spent.tokens) == (ending, 1, 1250)
+    state = fold_events(ledger)
+    assert (state.outcome, state.spending.calls, state.spending.tokens) == (ending, 1, 1250)
     ledger.close()
-    assert audit(RunFolder(folder)).findings == ()
+    assert audit_run(RunFolder(folder)).findings == ()
 
 
 def test_what_an_agent_prints_is_nothing_but_words(driven: Driven) -> None:
@@ -205,9 +205,9 @@ def test_what_an_agent_prints_is_nothing_but_words(driven: Driven) -> None:
     ]
     lines = "; ".join(f"echo {shlex.quote(line)}" for line in nonsense[::-1] if len(line) < 999)
     puppet = Puppet(f"python3 -c 'print(\"[\" * 100_000)'; {lines}; ./law note here", "./law finish -m 'there'")
-    puppet.result = Claude().result  # type: ignore[method-assign]
+    puppet.parse_output = Claude().parse_output  # type: ignore[method-assign]
     ended, ledger, _ = driven(puppet)
-    assert ended is Ending.FINISHED
+    assert ended is RunOutcome.FINISHED
     first = next(receipt for receipt in costs(ledger) if "session" in receipt)
     assert (first["turns"], first["said"]) == (0, "[2J gone") and "told_dollars" not in first
 
@@ -221,16 +221,16 @@ def test_one_that_is_silent_for_long_is_taken_for_lost(driven: Driven, monkeypat
     monkeypatch.setattr(agent_session, "SILENCE", 1.0)
     puppet = Puppet("./law status; sleep 600", "./law finish -m 'I woke up'")
     ended, ledger, _ = driven(puppet)
-    assert ended is Ending.FINISHED and len(puppet.prompts) == 2
+    assert ended is RunOutcome.FINISHED and len(puppet.prompts) == 2
     assert next(receipt["exit"] for receipt in costs(ledger) if "session" in receipt) == "ended"
 
 
 def test_each_member_is_told_what_the_others_sent(driven: Driven) -> None:
     """The paper's Table 4: one record, a workspace and an agent each."""
     puppet = Puppet()
-    puppet.command = lambda path, call: [path, "-c", script_of(call)]  # type: ignore[method-assign]
+    puppet.build_command = lambda path, call: [path, "-c", script_of(call)]  # type: ignore[method-assign]
 
-    def script_of(call: Call) -> str:
+    def script_of(call: SessionConfig) -> str:
         puppet.prompts.append(call.prompt)
         if call.workspace.parent.name == "m0":
             return './law probe 3 -m "what does 3 do?" > told.txt; sleep 600'
@@ -240,11 +240,11 @@ def test_each_member_is_told_what_the_others_sent(driven: Driven) -> None:
         )
 
     ended, ledger, folder = driven(puppet, population=2)
-    assert ended is Ending.FINISHED
+    assert ended is RunOutcome.FINISHED
     assert len(puppet.prompts) == 2 and all("2 members" in prompt or "member" in prompt for prompt in puppet.prompts)
     told = [(folder / "agents" / f"m{member}" / "workspace" / "told.txt").read_text() for member in (0, 1)]
     assert "since your last command" in told[1] and "member 0" in told[1] and "since your last command" not in told[0]
-    assert sum(event.body.get("by") == "probe" for event in ledger.events([Kind.NOTE])) == 2
+    assert sum(event.body.get("by") == "probe" for event in ledger.read_events([EventKind.NOTE])) == 2
 
 
 @pytest.mark.parametrize("rung", [NAMESPACES, LANDLOCK])
@@ -264,10 +264,10 @@ def test_an_agents_own_settings_are_new_every_time_and_written_through_nothing_o
     scripts = [work + given + place.format(places=places, plant=plant) for plant in plants]
     puppet = Puppet(*scripts, f"{work} ./law finish -m 'still here'")
     puppet.prepare = Codex().prepare  # type: ignore[method-assign]
-    puppet.environment = Codex().environment  # type: ignore[method-assign]
+    puppet.build_environment = Codex().build_environment  # type: ignore[method-assign]
     ended, _, folder = driven(puppet)
     assert victim.read_text() == "the user's own"
-    assert ended is Ending.FINISHED and len(puppet.prompts) == 4
+    assert ended is RunOutcome.FINISHED and len(puppet.prompts) == 4
     seen = (folder / "agents" / "m0" / "workspace" / "seen").read_text()
     assert seen.count('model_provider = "lawbook"') == 4 and seen.splitlines().count("1") == 4
 
@@ -275,12 +275,12 @@ def test_an_agents_own_settings_are_new_every_time_and_written_through_nothing_o
 def test_an_agent_whose_settings_cannot_be_written_pauses_the_run(driven: Driven) -> None:
     puppet = Puppet("./law finish -m 'there'")
 
-    def full(call: Call) -> None:
+    def full(call: SessionConfig) -> None:
         raise OSError(28, "No space left on device")
 
     puppet.prepare = full  # type: ignore[method-assign]
     ended, ledger, _ = driven(puppet)
-    assert isinstance(ended, MindError) and "No space left on device" in str(ended) and fold(ledger).ending is None
+    assert isinstance(ended, MindError) and "No space left on device" in str(ended) and fold_events(ledger).outcome is None
 
 
 def test_the_way_to_the_door_leads_to_no_other(driven: Driven, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -292,9 +292,9 @@ def test_the_way_to_the_door_leads_to_no_other(driven: Driven, monkeypatch: pyte
         stranger.listen()
         stranger.settimeout(0.01)
         puppet = Puppet()
-        puppet.command = lambda path, call: [path, "-c", script_of(call)]  # type: ignore[method-assign]
+        puppet.build_command = lambda path, call: [path, "-c", script_of(call)]  # type: ignore[method-assign]
 
-        def script_of(call: Call) -> str:
+        def script_of(call: SessionConfig) -> str:
             puppet.prompts.append(call.prompt)
             if call.workspace.parent.name == "m1":
                 return "until ./law status | grep -q 'action 3'; do sleep 0.1; done; sleep 1; ./law finish -m 'seen'"
@@ -309,16 +309,16 @@ def test_the_way_to_the_door_leads_to_no_other(driven: Driven, monkeypatch: pyte
         ended, ledger, _ = driven(puppet, population=2)
         with pytest.raises(TimeoutError):
             stranger.accept()
-    assert ended is Ending.FINISHED and fold(ledger).notes == []
+    assert ended is RunOutcome.FINISHED and fold_events(ledger).notes == []
 
 
 def test_a_machine_without_walls_is_refused_unless_weak_is_meant(driven: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(confinement_probe.confine.__kwdefaults__, "rungs", [BARE])
+    monkeypatch.setitem(confinement_probe.confine.__kwdefaults__, "rungs", [UNCONFINED])
     ended, _, _ = driven(Puppet("./law finish -m 'there'"))
     assert isinstance(ended, HostError) and "--weak-sandbox" in str(ended)
     ended, ledger, _ = driven(Puppet("./law finish -m 'there'"), weak_sandbox=True)
-    assert ended is Ending.FINISHED
-    noted = next(event.body for event in ledger.events([Kind.NOTE]) if event.body.get("by") == "probe")
+    assert ended is RunOutcome.FINISHED
+    noted = next(event.body for event in ledger.read_events([EventKind.NOTE]) if event.body.get("by") == "probe")
     assert (
         noted["confinement"]["level"] == "weak" and noted["confinement"]["rung"] == "none" and "read (possible: " in noted["text"]
     )
@@ -353,14 +353,14 @@ def test_what_is_missing_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", "/nowhere")
     for agent, package in (("claude", "@anthropic-ai/claude-code"), ("codex", "@openai/codex")):
         with pytest.raises(UsageError, match=f"npm install -g {package}"):
-            runner.check(CoderMind(agent))
+            runner.check_agent(CodingAgentMind(agent))
     for agent, key in (("claude", "ANTHROPIC_API_KEY"), ("codex", "OPENAI_API_KEY")):
         program = tmp_path / agent
         program.write_text("#!/bin/sh\n")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path))
         with pytest.raises(UsageError, match=key):
-            runner.check(CoderMind(agent))
+            runner.check_agent(CodingAgentMind(agent))
 
 
 def test_minds_by_name() -> None:
@@ -385,21 +385,28 @@ def test_what_belongs_to_a_program_may_be_read(tmp_path: Path, monkeypatch: pyte
     link = tmp_path / "bin" / "agent"
     link.symlink_to(script)
     monkeypatch.setenv("PATH", str(node.parent))
-    assert set(belongings(str(link))) == {str(link), str(script), str(tmp_path / "lib" / "node_modules" / "@maker"), str(node)}
+    assert set(list_agent_files(str(link))) == {
+        str(link),
+        str(script),
+        str(tmp_path / "lib" / "node_modules" / "@maker"),
+        str(node),
+    }
     binary = tmp_path / "agent"
     binary.write_bytes(b"\x7fELF")
-    assert belongings(str(binary)) == (str(binary),)
+    assert list_agent_files(str(binary)) == (str(binary),)
 
 
 def test_what_agents_say_of_themselves_is_read_even_when_it_is_cut_short() -> None:
     turn = {"type": "assistant", "message": {}}
     end = {"type": "result", "is_error": False, "num_turns": 7, "result": "done", "total_cost_usd": 0.25}
     lines = [json.dumps(turn), json.dumps(turn), "no json", "[]", json.dumps(end)]
-    assert Claude().result("\n".join(lines)) == Result(7, 0.25, False, "done")
-    assert Claude().result("\n".join(lines[:-1])) == Result(2)
+    assert Claude().parse_output("\n".join(lines)) == SessionOutput(7, 0.25, False, "done")
+    assert Claude().parse_output("\n".join(lines[:-1])) == SessionOutput(2)
     item = {"type": "item.completed", "item": {"type": "agent_message", "text": "hm"}}
-    assert Codex().result("\n".join([json.dumps(item), "{"])) == Result(1, None, False, "hm")
-    assert Codex().result(json.dumps({"type": "turn.failed", "error": {"message": "no"}})) == Result(0, None, True, "no")
+    assert Codex().parse_output("\n".join([json.dumps(item), "{"])) == SessionOutput(1, None, False, "hm")
+    assert Codex().parse_output(json.dumps({"type": "turn.failed", "error": {"message": "no"}})) == SessionOutput(
+        0, None, True, "no"
+    )
 
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
@@ -415,8 +422,10 @@ LINE = PLAIN | st.lists(PLAIN, max_size=2) | st.dictionaries(st.sampled_from(SAI
 def test_whatever_an_agent_says_of_itself_its_result_can_be_written_down(events: list[dict[str, object]]) -> None:
     output = "\n".join(map(json.dumps, events))
     for cli in (Claude(), Codex()):
-        found = cli.result(output)
-        assert type(found.turns) is int and 0 <= found.turns < 1e15 and type(found.said) is str and type(found.failed) is bool
+        found = cli.parse_output(output)
+        assert (
+            type(found.n_turns) is int and 0 <= found.n_turns < 1e15 and type(found.message) is str and type(found.failed) is bool
+        )
         assert found.dollars is None or (type(found.dollars) is float and 0 <= found.dollars < 1e15)
 
 
@@ -463,11 +472,11 @@ def player(turn: Turn) -> Say | Shell | Tool:
 
 def whole_game(agent: str, out: Path, mock: MockModel, model: str = "") -> tuple[Ledger, Path]:
     config = RunConfig(WORLD, mind=f"coder:{agent}" + (f":{model}" if model else ""), budget=200)
-    with lifecycle.new_run(config, out) as (folder, session):
-        assert drive(session, folder) is Ending.WON
+    with lifecycle.start_run(config, out) as (folder, session):
+        assert run_agents(session, folder) is RunOutcome.WON
     ledger = Ledger.open(folder.ledger, readonly=True)
-    state = fold(ledger)
-    assert (state.ending, state.completed, state.mismatches) == (Ending.WON, 5, 0)
+    state = fold_events(ledger)
+    assert (state.outcome, state.n_completed, state.n_mismatches) == (RunOutcome.WON, 5, 0)
     assert state.members[0].hypothesis is not None and state.members[0].hypothesis.files[ENGINE] == FILES[ENGINE]
     sessions = [receipt for receipt in costs(ledger) if "session" in receipt]
     assert len(sessions) == 2 and sessions[0]["said"] == "That is enough for today." and int(str(sessions[0]["turns"])) >= 5
@@ -485,7 +494,7 @@ def test_claude_code_plays_a_whole_game_through_the_gate(user: Callable[[MockMod
     with MockModel(player) as mock:
         user(mock)
         ledger, folder = whole_game("claude", tmp_path / "runs", mock, MODEL)
-    spent = fold(ledger).spent
+    spent = fold_events(ledger).spending
     told = next(receipt for receipt in costs(ledger) if "session" in receipt)["told_dollars"]
     assert 0 < float(str(told)) <= spent.dollars  # what it says of its first session is part of what was counted
     assert spent.tokens == mock.asked() * 1250
@@ -501,5 +510,5 @@ def test_codex_plays_a_whole_game_on_the_lower_rung(
     with MockModel(player) as mock:
         user(mock)
         ledger, _ = whole_game("codex", tmp_path / "runs", mock)
-    noted = next(event.body for event in ledger.events([Kind.NOTE]) if event.body.get("by") == "probe")
+    noted = next(event.body for event in ledger.read_events([EventKind.NOTE]) if event.body.get("by") == "probe")
     assert noted["confinement"]["rung"] == "landlock" and noted["confinement"]["level"] == "full"

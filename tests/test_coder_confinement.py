@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lawbook
-from lawbook.agents.runner.agent_home import Place
+from lawbook.agents.runner.agent_home import AgentHome
 from lawbook.agents.runner.confinement_probe import confine, probe
 from lawbook.errors import HostError
 from lawbook.sandbox import agent_process as agents
-from lawbook.sandbox.agent_process import BARE, LANDLOCK, NAMESPACES, Agent, without
+from lawbook.sandbox.agent_process import LANDLOCK, NAMESPACES, UNCONFINED, AgentProcess, exclude_paths
 from lawbook.sandbox.confinement import DENIED
 
 TESTS = Path(__file__).parent
@@ -35,16 +35,23 @@ KEY = "the key that no agent sees"
 class Room:
     """A place for an agent, and beside it what it must not get at."""
 
-    place: Place
+    place: AgentHome
     ledger: Path
     rung: str = ""
     attacks: ClassVar[str] = "ATTACKS"
 
     def run(self, *command: str, ports: tuple[int, ...] = (), seconds: float = 60.0) -> tuple[int | None, str]:
         """What a command inside printed, and how it ended."""
-        walls = self.place.walls([], [self.ledger.parent])
-        agent = Agent(
-            command, self.place.environment(), str(self.place.workspace), walls, rung=self.rung, ports=ports, stdout=-1, stderr=-2
+        walls = self.place.build_access_policy([], [self.ledger.parent])
+        agent = AgentProcess(
+            command,
+            self.place.build_environment(),
+            str(self.place.workspace),
+            walls,
+            rung=self.rung,
+            ports=ports,
+            stdout=-1,
+            stderr=-2,
         )
         try:
             code = agent.wait(seconds)
@@ -62,7 +69,7 @@ def room(tmp_path: Path) -> Room:
     (tmp_path / "run").mkdir()
     ledger = tmp_path / "run" / "ledger.sqlite"
     ledger.write_text("the truth")
-    return Room(Place.make(tmp_path / "place"), ledger)
+    return Room(AgentHome.make(tmp_path / "place"), ledger)
 
 
 @pytest.fixture(params=[NAMESPACES, LANDLOCK])
@@ -162,7 +169,7 @@ def test_without_walls_the_same_attacks_get_a_lot(room: Room, outside: dict[str,
     spared = ("bystander", "change the", "cut", "move the ledger", "remove", "own what", "mark")
     harmless = f"{{name: deed for name, deed in ATTACKS.items() if not any(word in name for word in {spared})}}"
     monkeypatch.setattr(Room, "attacks", harmless)
-    bare = replace(room, rung=BARE)
+    bare = replace(room, rung=UNCONFINED)
     got = attacked(bare, outside, monkeypatch)
     for name in (
         "read the ledger",
@@ -192,14 +199,14 @@ git --version > /dev/null; python3 -c 'import subprocess, threading; threading.T
 
 
 def test_one_port_can_be_reached_and_it_is_ours(confined_room: Room) -> None:
-    walls = confined_room.place.walls([], [])
+    walls = confined_room.place.build_access_policy([], [])
     with socket.create_server(("127.0.0.1", 0)) as mine:
         own = confined_room.rung == NAMESPACES
         port = agents.PORT if own else mine.getsockname()[1]
         command = ["bash", "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}; echo hello >&3; cat <&3"]
-        agent = Agent(
+        agent = AgentProcess(
             command,
-            confined_room.place.environment(),
+            confined_room.place.build_environment(),
             str(confined_room.place.workspace),
             walls,
             rung=confined_room.rung,
@@ -283,8 +290,8 @@ agent.wait()
 
 def test_the_probe_proves_the_walls_and_would_see_a_hole(confined_room: Room) -> None:
     place, secret = confined_room.place, [confined_room.ledger, Path(lawbook.__path__[0]) / "worlds"]
-    walls = place.walls([], [confined_room.ledger.parent])
-    found = probe(confined_room.rung, walls, place.workspace, place.environment(), secret)
+    walls = place.build_access_policy([], [confined_room.ledger.parent])
+    found = probe(confined_room.rung, walls, place.workspace, place.build_environment(), secret)
     assert found.level == "full" and found.facts["relay"] == "reached"
     assert {name for name, what in found.facts.items() if what == DENIED} >= {
         "read",
@@ -300,18 +307,18 @@ def test_the_probe_proves_the_walls_and_would_see_a_hole(confined_room: Room) ->
         "write": replace(walls, writable=(*walls.writable, str(confined_room.ledger.parent))),
     }
     for deed, leaky in holes.items():
-        leaked = probe(confined_room.rung, leaky, place.workspace, place.environment(), secret)
+        leaked = probe(confined_room.rung, leaky, place.workspace, place.build_environment(), secret)
         assert leaked.level == "weak" and any(hole.startswith(deed) for hole in leaked.holes), (deed, leaked)
     assert sorted(path.name for path in confined_room.ledger.parent.iterdir()) == ["ledger.sqlite"]  # what it wrote is taken away
 
 
 def test_a_machine_that_cannot_confine_is_refused_unless_that_is_meant(room: Room) -> None:
     place = room.place
-    asked = (place.walls([], []), place.workspace, place.environment(), [room.ledger])
+    asked = (place.build_access_policy([], []), place.workspace, place.build_environment(), [room.ledger])
     with pytest.raises(HostError, match="--weak-sandbox"):
-        confine(*asked, weak=False, rungs=[BARE])
-    found = confine(*asked, weak=True, rungs=[BARE])
-    assert found.level == "weak" and "read" in found.sentence and str(room.ledger) in found.sentence
+        confine(*asked, weak=False, rungs=[UNCONFINED])
+    found = confine(*asked, weak=True, rungs=[UNCONFINED])
+    assert found.level == "weak" and "read" in found.summary and str(room.ledger) in found.summary
     leaky = replace(asked[0], readable=(*asked[0].readable, str(room.ledger)))
     with pytest.raises(HostError, match="possible: read"):
         confine(leaky, *asked[1:], weak=False)
@@ -355,7 +362,7 @@ def test_without_leaves_out_what_is_hidden_and_nothing_else(
         path.write_text("x")
         made.append(path)
     shut = [root / name for name in hidden]
-    parts = [Path(part) for part in without(str(root), [str(path) for path in shut])]
+    parts = [Path(part) for part in exclude_paths(str(root), [str(path) for path in shut])]
     for path in made:
         secret = any(path.is_relative_to(one) for one in shut)
         assert any(path.is_relative_to(part) for part in parts) != secret, (path, parts)

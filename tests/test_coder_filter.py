@@ -43,7 +43,7 @@ def verdict(program: bytes, machine: str, number: int, *arguments: int) -> int:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("alone", [False, True])
 def test_every_call_is_let_through_or_denied_as_listed(machine: str, alone: bool) -> None:
-    program = seccomp.deny_list(machine, alone=alone)
+    program = seccomp.build_deny_list(machine, own_files=alone)
     for number in range(600):
         if number in seccomp.FILTERED[machine].values():
             continue
@@ -88,19 +88,19 @@ def test_every_call_is_let_through_or_denied_as_listed(machine: str, alone: bool
     ],
 )
 def test_what_a_call_asks_for_decides(machine: str, name: str, arguments: tuple[int, ...], expected: int) -> None:
-    program = seccomp.deny_list(machine, alone=True)
+    program = seccomp.build_deny_list(machine, own_files=True)
     assert verdict(program, machine, seccomp.FILTERED[machine][name], *arguments) == expected
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_unix_sockets_only_where_files_are_out_of_sight(machine: str) -> None:
     for alone, expected in ((True, ALLOW), (False, DENY)):
-        program = seccomp.deny_list(machine, alone=alone)
+        program = seccomp.build_deny_list(machine, own_files=alone)
         assert verdict(program, machine, seccomp.FILTERED[machine]["socket"], seccomp.AF_UNIX, STREAM, 0) == expected
 
 
 def test_another_numbering_ends_the_process() -> None:
-    program = seccomp.deny_list("x86_64", alone=True)
+    program = seccomp.build_deny_list("x86_64", own_files=True)
     other = bytearray(program)
     assert verdict(program, "x86_64", seccomp.X32_BIT | 41, seccomp.AF_INET, STREAM) == DENY
     struct.pack_into("<I", other, 8 + 4, 0x40000003)  # as if the filter were for another machine than the call comes from

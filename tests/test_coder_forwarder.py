@@ -20,9 +20,9 @@ from mock_models import Fail, MockModel, Say, Turn
 
 from lawbook.agents.runner.claude import Claude
 from lawbook.agents.runner.codex import Codex
-from lawbook.agents.runner.model_prices import price
-from lawbook.agents.runner.model_proxy import AT_ONCE, Endpoint, Forwarder, outside
-from lawbook.agents.runner.usage_meter import Meter, Reader, tokens_of
+from lawbook.agents.runner.model_prices import price_tokens
+from lawbook.agents.runner.model_proxy import MAX_CONCURRENT_REQUESTS, ModelEndpoint, ModelProxy, find_external_access
+from lawbook.agents.runner.usage_meter import UsageMeter, UsageReader, normalize_usage
 from lawbook.errors import MindError, UsageError
 
 ASKED = {
@@ -47,15 +47,15 @@ def mock() -> Iterator[MockModel]:
 
 
 @pytest.fixture
-def relay(mock: MockModel) -> Iterator[Forwarder]:
-    endpoint = Claude().endpoint({"ANTHROPIC_BASE_URL": mock.base, "ANTHROPIC_API_KEY": "the key"})
-    forwarder = Forwarder(endpoint, Meter(per_token))
+def relay(mock: MockModel) -> Iterator[ModelProxy]:
+    endpoint = Claude().find_endpoint({"ANTHROPIC_BASE_URL": mock.base, "ANTHROPIC_API_KEY": "the key"})
+    forwarder = ModelProxy(endpoint, UsageMeter(per_token))
     yield forwarder
     forwarder.close()
 
 
 def ask(
-    forwarder: Forwarder, body: Any = ASKED, path: str = "/v1/messages", token: str | None = None, **headers: str
+    forwarder: ModelProxy, body: Any = ASKED, path: str = "/v1/messages", token: str | None = None, **headers: str
 ) -> tuple[int, str]:
     """Status and body of the answer."""
     sock = socket.create_server(("127.0.0.1", 0))
@@ -71,29 +71,29 @@ def ask(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_answer_passes_and_is_counted_and_the_key_is_put_in_here(relay: Forwarder, mock: MockModel, stream: bool) -> None:
+def test_an_answer_passes_and_is_counted_and_the_key_is_put_in_here(relay: ModelProxy, mock: MockModel, stream: bool) -> None:
     status, said = ask(relay, {**ASKED, "stream": stream}, path="/v1/messages?beta=true")
     assert status == 200 and "hello yourself" in said
     path, headers, body = mock.seen[-1]
     assert path == "/v1/messages?beta=true" and body == {**ASKED, "stream": stream}
     assert {name.lower(): value for name, value in headers.items()}["x-api-key"] == "the key"
     spent = {"input_tokens": 1200, "cached_tokens": 200, "output_tokens": 50}
-    assert relay.meter.receipt() == {**spent, "requests": 1, "model": "claude-sonnet-4-5", "dollars": 0.5 * 1450}
-    assert relay.meter.answered
-    receipt, seconds = relay.meter.settle()
+    assert relay.meter.build_receipt() == {**spent, "requests": 1, "model": "claude-sonnet-4-5", "dollars": 0.5 * 1450}
+    assert relay.meter.has_answers
+    receipt, seconds = relay.meter.take_receipt()
     assert receipt == {**spent, "requests": 1, "model": "claude-sonnet-4-5", "dollars": 0.5 * 1450} and 0 < seconds < 20
-    assert relay.meter.settle() == ({}, 0.0) and not relay.meter.answered
+    assert relay.meter.take_receipt() == ({}, 0.0) and not relay.meter.has_answers
 
 
 @pytest.mark.parametrize("token", ["", "the key", "lawbook-0"])
-def test_nobody_else_is_let_through(relay: Forwarder, mock: MockModel, token: str) -> None:
+def test_nobody_else_is_let_through(relay: ModelProxy, mock: MockModel, token: str) -> None:
     assert ask(relay, token=token)[0] == 401
     assert ask(relay, token="", Authorization=f"Bearer {relay.token}")[0] == 200
     assert len(mock.seen) == 1
 
 
 @pytest.mark.parametrize("path", ["/v1/files", "/v1/messages/batches", "/", "/v1/messages/../files", "//evil.example/v1/messages"])
-def test_it_leads_to_a_model_and_nowhere_else(relay: Forwarder, mock: MockModel, path: str) -> None:
+def test_it_leads_to_a_model_and_nowhere_else(relay: ModelProxy, mock: MockModel, path: str) -> None:
     assert ask(relay, path=path)[0] == 404
     assert mock.seen == []
 
@@ -118,7 +118,7 @@ OUTSIDE = [
 @pytest.mark.parametrize("tool", OUTSIDE, ids=lambda tool: tool["type"])
 @pytest.mark.parametrize("place", [lambda t: {"tools": [t]}, lambda t: {"input": [{"type": "additional_tools", "tools": [{}, t]}]}])
 def test_tools_that_the_provider_runs_are_not_passed_on(
-    relay: Forwarder, mock: MockModel, tool: dict[str, Any], place: Any
+    relay: ModelProxy, mock: MockModel, tool: dict[str, Any], place: Any
 ) -> None:
     status, said = ask(relay, {**ASKED, **place(tool)})
     assert status == 400 and "reach outside" in said
@@ -136,7 +136,7 @@ def test_tools_that_the_provider_runs_are_not_passed_on(
     ids=str,
 )
 def test_tools_that_the_agents_own_program_runs_are_passed_on(tool: dict[str, Any]) -> None:
-    assert [*outside({**ASKED, "tools": [tool]})] == []
+    assert [*find_external_access({**ASKED, "tools": [tool]})] == []
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_tools_that_the_agents_own_program_runs_are_passed_on(tool: dict[str, An
     ],
     ids=str,
 )
-def test_what_the_provider_would_fetch_is_not_passed_on(relay: Forwarder, mock: MockModel, part: dict[str, Any]) -> None:
+def test_what_the_provider_would_fetch_is_not_passed_on(relay: ModelProxy, mock: MockModel, part: dict[str, Any]) -> None:
     for body in ({"messages": [{"role": "user", "content": [part]}]}, {"input": [{"role": "user", "content": [part]}]}):
         status, said = ask(relay, {**ASKED, **body})
         assert status == 400 and "reach outside" in said
@@ -172,12 +172,12 @@ def test_what_the_provider_would_fetch_is_not_passed_on(relay: Forwarder, mock: 
     ids=str,
 )
 def test_what_is_sent_whole_is_passed_on(part: dict[str, Any]) -> None:
-    assert [*outside({**ASKED, "messages": [{"role": "user", "content": [part]}]})] == []
+    assert [*find_external_access({**ASKED, "messages": [{"role": "user", "content": [part]}]})] == []
 
 
 @pytest.mark.parametrize("held", [{"container": "c_1"}, {"prompt": {"id": "pmpt_1"}}, {"background": True}], ids=str)
 def test_what_the_provider_holds_is_not_used(held: dict[str, Any]) -> None:
-    assert [*outside({**ASKED, **held})] == [*held]
+    assert [*find_external_access({**ASKED, **held})] == [*held]
 
 
 # -- what is counted when things go wrong ----------------------------------------------------------------------------------------
@@ -222,8 +222,8 @@ class Slow:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
-        self.relay = Forwarder(
-            Endpoint(f"http://127.0.0.1:{self.server.server_address[1]}", {}, ("/v1/messages",)), Meter(per_token)
+        self.relay = ModelProxy(
+            ModelEndpoint(f"http://127.0.0.1:{self.server.server_address[1]}", {}, ("/v1/messages",)), UsageMeter(per_token)
         )
 
     def __enter__(self) -> Slow:
@@ -253,9 +253,9 @@ def test_an_answer_that_the_agent_does_not_wait_for_is_counted_whole() -> None:
     with Slow() as model:
         model.begun().close()
         model.go.set()
-        model.relay.finish(20)
+        model.relay.wait_for_answers(20)
         told = {"input_tokens": 700, "output_tokens": 300}
-        assert model.relay.meter.receipt() == {**told, "requests": 1, "model": "claude-x", "dollars": 500.0}
+        assert model.relay.meter.build_receipt() == {**told, "requests": 1, "model": "claude-x", "dollars": 500.0}
 
 
 @pytest.mark.parametrize("breaks", [True, False])
@@ -264,40 +264,40 @@ def test_an_answer_without_an_end_is_estimated_and_has_no_price(breaks: bool) ->
     with Slow(breaks) as model, model.begun():
         if breaks:
             model.go.set()
-        model.relay.finish(20 if breaks else 0.1)
-        receipt = model.relay.meter.receipt()
+        model.relay.wait_for_answers(20 if breaks else 0.1)
+        receipt = model.relay.meter.build_receipt()
         assert "dollars" not in receipt and receipt["estimated"] == 1 and receipt["requests"] == 1
         assert receipt["input_tokens"] == 700 and int(receipt["output_tokens"]) > 1
         model.go.set()
-        model.relay.finish(20)
-        assert model.relay.meter.receipt() == receipt  # no answer counts twice
+        model.relay.wait_for_answers(20)
+        assert model.relay.meter.build_receipt() == receipt  # no answer counts twice
 
 
 def test_a_request_whose_answer_tells_nothing_is_estimated_by_its_size() -> None:
-    meter = Meter(per_token)
-    reader = Reader(meter, asked=4000)
+    meter = UsageMeter(per_token)
+    reader = UsageReader(meter, request_bytes=4000)
     reader.feed(b"<html>an answer of somebody's proxy</html>")
     reader.end()
-    assert meter.receipt() == {"input_tokens": 1000, "output_tokens": 11, "estimated": 1, "requests": 0}
+    assert meter.build_receipt() == {"input_tokens": 1000, "output_tokens": 11, "estimated": 1, "requests": 0}
 
 
 def test_a_failure_in_the_middle_of_an_answer_is_one(mock: MockModel) -> None:
-    meter = Meter(per_token)
-    reader = Reader(meter, streamed=True, asked=4000)
+    meter = UsageMeter(per_token)
+    reader = UsageReader(meter, is_streamed=True, request_bytes=4000)
     for event in ({"type": "message_start", "message": {"model": "claude-x", "usage": {"input_tokens": 8}}}, {"type": "error"}):
         reader.feed(f"data: {json.dumps(event)}\n\n".encode())
     reader.end()
-    assert meter.receipt() == {"input_tokens": 8, "failures": 1, "requests": 0, "model": "claude-x", "dollars": 4.0}
+    assert meter.build_receipt() == {"input_tokens": 8, "failures": 1, "requests": 0, "model": "claude-x", "dollars": 4.0}
 
 
-def test_a_cap_lets_no_two_through_where_there_is_room_for_one(relay: Forwarder, mock: MockModel) -> None:
+def test_a_cap_lets_no_two_through_where_there_is_room_for_one(relay: ModelProxy, mock: MockModel) -> None:
     def one() -> None:
-        asked = relay.meter.receipt().get("requests", 0)
+        asked = relay.meter.build_receipt().get("requests", 0)
         time.sleep(0.05)  # time enough for the others to look too
         if int(asked) >= 1:
             raise MindError("The cap of 1 call is reached.")
 
-    relay.may_ask = one
+    relay.check_caps = one
     with ThreadPoolExecutor(8) as pool:
         answers = [*pool.map(lambda _: ask(relay)[0], range(8))]
     assert sorted(answers) == [200] + [400] * 7 and len(mock.seen) == 1
@@ -307,16 +307,16 @@ def test_so_many_requests_are_under_way_at_once_and_the_others_wait() -> None:
     with Slow() as model, ThreadPoolExecutor(9) as pool:
         asked = [pool.submit(ask, model.relay, {**ASKED, "stream": True}) for _ in range(9)]
         until = time.monotonic() + 20
-        while model.now < AT_ONCE and time.monotonic() < until:
+        while model.now < MAX_CONCURRENT_REQUESTS and time.monotonic() < until:
             time.sleep(0.01)
         time.sleep(0.2)
-        assert model.most == AT_ONCE == int(model.relay.meter.receipt()["requests"])
+        assert model.most == MAX_CONCURRENT_REQUESTS == int(model.relay.meter.build_receipt()["requests"])
         model.go.set()
         assert [one.result()[0] for one in asked] == [200] * 9
-        assert model.most <= AT_ONCE and model.relay.meter.receipt()["requests"] == 9
+        assert model.most <= MAX_CONCURRENT_REQUESTS and model.relay.meter.build_receipt()["requests"] == 9
 
 
-def test_what_was_looked_at_is_what_is_sent(relay: Forwarder, mock: MockModel) -> None:
+def test_what_was_looked_at_is_what_is_sent(relay: ModelProxy, mock: MockModel) -> None:
     """A key twice in one object means one thing to one reader and another to the next."""
     tricky = b'{"tools": [{"type": "web_search"}], "tools": [], "messages": [], "model": "claude", "max_tokens": 1}'
     assert ask(relay, tricky)[0] == 200
@@ -335,26 +335,26 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_a_request_without_tools_has_none(asked: object) -> None:
-    assert [*outside(asked)] == []
+    assert [*find_external_access(asked)] == []
 
 
-def test_a_cap_stops_it_and_failures_are_told(relay: Forwarder, mock: MockModel) -> None:
+def test_a_cap_stops_it_and_failures_are_told(relay: ModelProxy, mock: MockModel) -> None:
     assert ask(relay, {**ASKED, "messages": [{"role": "user", "content": "fail"}]})[0] == 529
-    assert relay.meter.settle()[0] == {"requests": 1, "failures": 1, "dollars": 0.0} and "529" in relay.failure
+    assert relay.meter.take_receipt()[0] == {"requests": 1, "failures": 1, "dollars": 0.0} and "529" in relay.failure
 
     def reached() -> None:
         raise MindError("The cap of $1.00 is reached.")
 
-    relay.may_ask = reached
+    relay.check_caps = reached
     status, said = ask(relay)
-    assert status == 400 and "The cap of $1.00 is reached." in said and relay.stopped
+    assert status == 400 and "The cap of $1.00 is reached." in said and relay.stop_reason
     assert len(mock.seen) == 1
 
 
 def test_an_endpoint_that_is_not_there_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
-    forwarder = Forwarder(Endpoint(f"http://127.0.0.1:{port}", {}, ("/v1/messages",)), Meter(per_token))
+    forwarder = ModelProxy(ModelEndpoint(f"http://127.0.0.1:{port}", {}, ("/v1/messages",)), UsageMeter(per_token))
     status, said = ask(forwarder)
     forwarder.close()
     assert status == 502 and "cannot be reached" in said and "cannot be reached" in forwarder.failure
@@ -368,12 +368,12 @@ def test_a_stream_is_counted_however_it_is_cut(size: int, data: st.DataObject) -
         {"type": "message_delta", "usage": {"output_tokens": 30}},
     ]  # fmt: skip
     stream = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events).encode()
-    meter = Meter(per_token)
-    reader = Reader(meter, streamed=True)
+    meter = UsageMeter(per_token)
+    reader = UsageReader(meter, is_streamed=True)
     for at in range(0, len(stream), size):
         reader.feed(stream[at : at + size])
     reader.end()
-    found = meter.receipt()
+    found = meter.build_receipt()
     assert {name: found[name] for name in ("input_tokens", "cache_write_tokens", "output_tokens")} == {
         "input_tokens": 12,
         "cache_write_tokens": 5,
@@ -384,26 +384,26 @@ def test_a_stream_is_counted_however_it_is_cut(size: int, data: st.DataObject) -
 def test_both_providers_count_alike() -> None:
     anthropic = {"input_tokens": 10, "cache_read_input_tokens": 90, "output_tokens": 5}
     openai = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 90}, "output_tokens": 5}
-    assert tokens_of(anthropic) == tokens_of(openai) == {"input_tokens": 100, "cached_tokens": 90, "output_tokens": 5}
-    assert tokens_of({"input_tokens": "many", "output_tokens": -3}) == {}
+    assert normalize_usage(anthropic) == normalize_usage(openai) == {"input_tokens": 100, "cached_tokens": 90, "output_tokens": 5}
+    assert normalize_usage({"input_tokens": "many", "output_tokens": -3}) == {}
 
 
 def test_a_price_that_nobody_knows_leaves_the_sum_untold() -> None:
-    meter = Meter(price)
-    meter.add("claude-sonnet-4-5", {"input_tokens": 1_000_000})
-    assert float(meter.receipt()["dollars"]) > 0
-    meter.add("no such model", {"input_tokens": 1})
-    assert "dollars" not in meter.receipt()
-    meter.settle()
-    meter.add("claude-sonnet-4-5", {"output_tokens": 1000})
-    assert "dollars" in meter.receipt()
+    meter = UsageMeter(price_tokens)
+    meter.add_answer("claude-sonnet-4-5", {"input_tokens": 1_000_000})
+    assert float(meter.build_receipt()["dollars"]) > 0
+    meter.add_answer("no such model", {"input_tokens": 1})
+    assert "dollars" not in meter.build_receipt()
+    meter.take_receipt()
+    meter.add_answer("claude-sonnet-4-5", {"output_tokens": 1000})
+    assert "dollars" in meter.build_receipt()
 
 
 def test_keys_come_from_the_environment_or_are_asked_for() -> None:
-    assert Claude().endpoint({"ANTHROPIC_AUTH_TOKEN": "t"}).key == {"Authorization": "Bearer t"}
-    assert Claude().endpoint({"ANTHROPIC_API_KEY": "k"}).base == "https://api.anthropic.com"
-    assert Codex().endpoint({"OPENAI_API_KEY": "k"}).key == {"Authorization": "Bearer k"}
-    assert Codex().endpoint({"OPENAI_BASE_URL": "http://localhost:8000/v1"}).key == {}
+    assert Claude().find_endpoint({"ANTHROPIC_AUTH_TOKEN": "t"}).key_headers == {"Authorization": "Bearer t"}
+    assert Claude().find_endpoint({"ANTHROPIC_API_KEY": "k"}).base_url == "https://api.anthropic.com"
+    assert Codex().find_endpoint({"OPENAI_API_KEY": "k"}).key_headers == {"Authorization": "Bearer k"}
+    assert Codex().find_endpoint({"OPENAI_BASE_URL": "http://localhost:8000/v1"}).key_headers == {}
     for cli, name in ((Claude(), "ANTHROPIC_API_KEY"), (Codex(), "OPENAI_API_KEY")):
         with pytest.raises(UsageError, match=name):
-            cli.endpoint({})
+            cli.find_endpoint({})

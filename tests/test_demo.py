@@ -14,7 +14,7 @@ from arcengine import ActionInput, ARCBaseGame, GameAction, GameState
 
 from lawbook.core.record import Action, Status
 from lawbook.errors import RefusedError
-from lawbook.worlds.address import WorldAddress, make
+from lawbook.worlds.address import WorldAddress, make_world
 from lawbook.worlds.arcengine_world import ArcGameWorld
 from lawbook.worlds.demo import GAMES
 from lawbook.worlds.demo.board import MOVES
@@ -27,7 +27,7 @@ SEEDS = [0, 7, 4242]
 
 
 def world(name: str, seed: int) -> ArcGameWorld:
-    made = make(WorldAddress.parse(f"demo:{name}?seed={seed}"))
+    made = make_world(WorldAddress.parse(f"demo:{name}?seed={seed}"))
     assert isinstance(made, ArcGameWorld)
     return made
 

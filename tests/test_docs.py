@@ -6,10 +6,10 @@ import random
 
 from minds import worked_example
 
-from lawbook.core.hypothesis import trace
+from lawbook.core.hypothesis import find_rule_citations
 from lawbook.core.record import RESET, Action, Record, Status
-from lawbook.core.results import Fault
-from lawbook.minds.base import judge_by_trace
+from lawbook.core.results import ProgramError
+from lawbook.minds.base import judge_by_citations
 from lawbook.sandbox.host import Host
 from lawbook.verification.replay import verify
 from lawbook.worlds.process import WorldProcess
@@ -19,14 +19,14 @@ def test_the_worked_example_of_the_contract_verifies_on_random_walks_over_severa
     hypothesis = worked_example()
     with Host() as host:
         program = host.load(hypothesis.files)
-        assert not isinstance(program, Fault), program.reason
+        assert not isinstance(program, ProgramError), program.reason
         endings: set[Status] = set()
         for seed in range(4):
             record = Record(levels=1)
             choice = random.Random(seed)
             with WorldProcess(f"gym:FrozenLake-v1?size=4&map_seed={seed}") as world:
                 record.extend(None, world.reset())
-                while len(record) < 12 and not record.won:
+                while len(record) < 12 and not record.is_won:
                     if record.needs_reset:
                         record.extend(RESET, world.reset())
                         continue
@@ -40,6 +40,6 @@ def test_the_worked_example_of_the_contract_verifies_on_random_walks_over_severa
 
 
 def test_the_worked_example_is_faithful_to_its_rulebook_by_the_mechanical_trace() -> None:
-    found = trace(worked_example())
+    found = find_rule_citations(worked_example())
     assert found.rules == ("R1", "R2", "R3", "R4") and found.questions == ("Q1",)
-    assert judge_by_trace(worked_example()).faithful
+    assert judge_by_citations(worked_example()).faithful

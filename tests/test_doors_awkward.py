@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from agents import TRUE, Agent, Corridor, corridor, session_of
 
-from lawbook.agents.api.change_detection import changed_nothing
-from lawbook.agents.api.notation import shown
+from lawbook.agents.api.change_detection import describe_unchanged
+from lawbook.agents.api.notation import format_counterexample
 from lawbook.agents.api.operation import OK, REFUSED, WRONG
-from lawbook.agents.api.socket_server import Server, serve
+from lawbook.agents.api.socket_server import SocketServer, serve
 from lawbook.core.record import Action, Observation, Record, Status, freeze
 from lawbook.core.results import Prediction
-from lawbook.ledger.ledger import Kind
+from lawbook.ledger.ledger import EventKind
 from lawbook.runs import record_scripts
 from lawbook.runs.session import Session
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
-from lawbook.verification.counterexample import describe
+from lawbook.verification.counterexample import build_counterexample
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +31,13 @@ def host() -> Iterator[Host]:
 
 
 @pytest.fixture
-def played(tmp_path: Path, host: Host, request: pytest.FixtureRequest) -> Iterator[tuple[Session, Server, Agent]]:
+def played(tmp_path: Path, host: Host, request: pytest.FixtureRequest) -> Iterator[tuple[Session, SocketServer, Agent]]:
     """A corridor, served; the protocol by indirect parameter."""
     with corridor(tmp_path, host, getattr(request, "param", "memento3")) as found:
         yield found
 
 
-def test_a_board_as_tiles_runs_and_objects_of_several_colours(played: tuple[Session, Server, Agent]) -> None:
+def test_a_board_as_tiles_runs_and_objects_of_several_colours(played: tuple[Session, SocketServer, Agent]) -> None:
     _, _, agent = played
     assert agent.law("observe", "--runs").text.splitlines()[1:] == ["0: 1 0 4 0x2 2", "1: 7x6"]
     assert agent.law("observe", "--starts", "--columns", "2-9").text.splitlines()[1:] == ["0: 2:4 3:0x2 5:2", "1: 2:7x4"]
@@ -51,7 +51,7 @@ def test_a_board_as_tiles_runs_and_objects_of_several_colours(played: tuple[Sess
     assert "colours 1,2,4" not in agent.law("observe", "--objects").text and "colours" in agent.law("observe", "--mixed").text
 
 
-def test_a_new_level_is_shown_and_a_won_run_says_so(played: tuple[Session, Server, Agent]) -> None:
+def test_a_new_level_is_shown_and_a_won_run_says_so(played: tuple[Session, SocketServer, Agent]) -> None:
     session, _, agent = played
     agent.write(TRUE)
     agent.law("propose", "revise_rulebook")
@@ -60,16 +60,16 @@ def test_a_new_level_is_shown_and_a_won_run_says_so(played: tuple[Session, Serve
     won = agent.law("execute").text
     assert won.startswith("sent 4 of 4 actions: 2x4\n") and "begins" not in won and won.endswith("The run has ended: won.")
     after = agent.law("finish", "-m", "done")
-    assert after == (OK, "The run had already ended: won; nothing to finish.") and session.ended is Ending.WON
+    assert after == (OK, "The run had already ended: won; nothing to finish.") and session.outcome is RunOutcome.WON
 
 
-def test_a_search_that_was_cut_can_have_more(played: tuple[Session, Server, Agent]) -> None:
+def test_a_search_that_was_cut_can_have_more(played: tuple[Session, SocketServer, Agent]) -> None:
     session, _, agent = played
     agent.write(TRUE)
     agent.law("propose", "revise_rulebook")
     cut = agent.law("plan", "--nodes", "1")
     assert cut.code == REFUSED and "--nodes" in cut.text
-    assert agent.law("execute", "--nodes", "1").code == REFUSED and session.state.sent == 0
+    assert agent.law("execute", "--nodes", "1").code == REFUSED and session.state.n_actions == 0
     for words in (["--seconds", "0"], ["--seconds", "501"], ["--nodes", "x"]):
         assert agent.law("plan", *words).code == WRONG, words
     assert agent.law("plan", "--nodes", "0").code == REFUSED
@@ -78,21 +78,21 @@ def test_a_search_that_was_cut_can_have_more(played: tuple[Session, Server, Agen
 
 
 @pytest.mark.parametrize("played", ["vanilla"], indirect=True)
-def test_a_list_of_actions_is_refused_as_one(played: tuple[Session, Server, Agent]) -> None:
+def test_a_list_of_actions_is_refused_as_one(played: tuple[Session, SocketServer, Agent]) -> None:
     session, _, agent = played
     assert agent.law("execute", "2", "9").code == REFUSED and "61 actions" in agent.law("execute", "3x61").text
-    assert session.state.sent == 0
+    assert session.state.n_actions == 0
     over = agent.law("execute", "1", "1", "2")
     assert over.code == REFUSED and over.text.startswith("sent 2 of 3 actions: 1x2\n") and session.record.needs_reset
 
 
-def test_time_runs_from_the_first_command(played: tuple[Session, Server, Agent]) -> None:
+def test_time_runs_from_the_first_command(played: tuple[Session, SocketServer, Agent]) -> None:
     session, server, agent = played
-    opened = next(iter(session.journal.ledger)).time
-    assert server.door.tally.minutes(opened + 6000) == 0
+    opened = next(iter(session.event_log.ledger)).time
+    assert server.dispatcher.usage.count_minutes(opened + 6000) == 0
     agent.law("status")
-    event = next(iter(session.journal.ledger.events([Kind.CALL])))
-    spent = server.door.tally.minutes(event.time + 60)
+    event = next(iter(session.event_log.ledger.read_events([EventKind.CALL])))
+    spent = server.dispatcher.usage.count_minutes(event.time + 60)
     assert spent == pytest.approx(1 + event.body["seconds"] / 60)
 
 
@@ -106,7 +106,7 @@ def test_the_brief_names_the_actions_there_are_now(tmp_path: Path, host: Host) -
         assert "frames of 2 x 6 cells, actions 2, 3. Protocol" in Agent(tmp_path / "ws").law("brief").text
 
 
-def test_help_for_python_says_what_the_code_finds(played: tuple[Session, Server, Agent]) -> None:
+def test_help_for_python_says_what_the_code_finds(played: tuple[Session, SocketServer, Agent]) -> None:
     _, _, agent = played
     text = agent.law("python", "--help").text
     assert record_scripts.GUIDE in text
@@ -123,7 +123,7 @@ def test_a_counterexample_has_the_characters_of_boards() -> None:
     after[0, 1] = 12
     shows = before.copy()
     shows[0, 1] = 35
-    told = describe(
+    told = build_counterexample(
         Prediction(shows, Status.RUNNING),
         Prediction(after, Status.RUNNING),
         trajectory=10,
@@ -131,9 +131,9 @@ def test_a_counterexample_has_the_characters_of_boards() -> None:
         level=12,
         action=Action(13),
         before=before,
-        framed=True,
+        compares_frame=True,
     ).text
-    said = shown(told)
+    said = format_counterexample(told)
     assert "1 went from 0 to c (predicted z)" in said and "Trajectory 10 (level 12), step 11, action 13" in said
     assert "1 of 9 cells are wrong" in said and "Row 0, column 1" in said
 
@@ -162,8 +162,8 @@ def walked(ways: str, *, bar: bool = False, blink: bool = False) -> Record:
 @pytest.mark.parametrize("ways", ["rrrrrr", "rlrlrlrl", "rrllrrbl", "r", "llllllr"])
 @pytest.mark.parametrize(("bar", "blink"), [(False, False), (True, False), (False, True), (True, True)])
 def test_a_step_is_something_and_a_bump_is_nothing(ways: str, bar: bool, blink: bool) -> None:
-    assert changed_nothing(walked(ways, bar=bar, blink=blink)) == ""
-    found = changed_nothing(walked(ways + "b", bar=bar, blink=blink))
+    assert describe_unchanged(walked(ways, bar=bar, blink=blink)) == ""
+    found = describe_unchanged(walked(ways + "b", bar=bar, blink=blink))
     if not bar and not blink:
         assert found == "nothing"
     elif len(ways) > 4:
@@ -173,4 +173,4 @@ def test_a_step_is_something_and_a_bump_is_nothing(ways: str, bar: bool, blink: 
 
 
 def test_where_one_thing_changes_all_the_time_that_is_no_counter() -> None:
-    assert changed_nothing(walked("b" * 12, bar=True)) == changed_nothing(walked("b" * 12, blink=True)) == ""
+    assert describe_unchanged(walked("b" * 12, bar=True)) == describe_unchanged(walked("b" * 12, blink=True)) == ""

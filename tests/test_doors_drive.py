@@ -16,14 +16,14 @@ import pytest
 from agents import Agent
 from walker import FIDELITY, WALKER
 
-from lawbook.agents.api.framing import serving
+from lawbook.agents.api.framing import find_server_pid
 from lawbook.agents.api.operation import CLOSED, OK
 from lawbook.agents.api.operations import OPERATIONS
-from lawbook.agents.api.socket_server import PERSON
+from lawbook.agents.api.socket_server import PERSON_SOCKET
 from lawbook.agents.api.workspace import Workspace
 from lawbook.cli import main
 from lawbook.ledger.ledger import Ledger
-from lawbook.runs.state import fold
+from lawbook.runs.state import fold_events
 
 WORLD = "demo:maze"
 
@@ -35,14 +35,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path
     for folder in tmp_path.rglob(".law.sock"):
         with Workspace(folder.parent) as workspace:
-            pid = serving(workspace)
+            pid = find_server_pid(workspace)
         if pid is not None and pid != os.getpid():
             os.kill(pid, signal.SIGKILL)
 
 
 def server_of(workspace: Path) -> int | None:
     with Workspace(workspace) as opened:
-        return serving(opened)
+        return find_server_pid(opened)
 
 
 def run_of(place: Path) -> Path:
@@ -85,7 +85,7 @@ def test_a_run_outlives_its_command_and_a_kill(place: Path, capsys: pytest.Captu
         assert other.law("execute").code == OK
     assert "won" in other.law("status").text
     with Ledger.open(run_of(place) / "ledger.sqlite", readonly=True) as ledger:
-        assert fold(ledger).ending == "won" and ledger.check() is None
+        assert fold_events(ledger).outcome == "won" and ledger.check() is None
     capsys.readouterr()
     assert main.main(["show", "last", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
@@ -132,7 +132,7 @@ def test_in_front_it_ends_with_a_signal(place: Path) -> None:
             one.law("probe", "4", "-m", "?")
             assert "member 0 sent action 4" in two.law("status").text
             with Workspace(run_of(place)) as folder:
-                assert serving(folder, PERSON) == process.pid
+                assert find_server_pid(folder, PERSON_SOCKET) == process.pid
             assert main.main(["say", "last", "hello"]) == 0
             assert "hello" in one.law("status").text and "hello" in two.law("status").text
             process.send_signal(signal.SIGTERM)
@@ -204,5 +204,5 @@ def test_a_whole_game_is_driven_through_mcp(place: Path) -> None:
 
     anyio.run(play)
     with Ledger.open(run_of(place) / "ledger.sqlite", readonly=True) as ledger:
-        state = fold(ledger)
-    assert state.ending == "won" and state.sent == 81 and state.mismatches == 0
+        state = fold_events(ledger)
+    assert state.outcome == "won" and state.n_actions == 81 and state.n_mismatches == 0

@@ -26,7 +26,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from lawbook.agents.api.framing import ask
+from lawbook.agents.api.framing import send_request
 from lawbook.agents.api.operation import BUG
 from lawbook.agents.api.operations import OPERATIONS
 from lawbook.agents.api.socket_server import serve
@@ -90,7 +90,7 @@ class Model:
         if "ways.py" in files:
             source = source.replace("import ways\n", "").replace("ways.WAYS", files["ways.py"].partition("=")[2].strip())
         self.names: dict[str, Any] = {"__name__": "model"}
-        exec(compile(source, ENGINE, "exec"), self.names)  # noqa: S102 - our own texts, from above
+        exec(compile(source, ENGINE, "exec"), self.names)
 
     def after(self, first: np.ndarray, level: int, actions: list[list[int]]) -> list[tuple[np.ndarray, str, Any]]:
         """(frame, status, state) at the start and after each action."""
@@ -105,7 +105,7 @@ class Model:
         if subgoal is None:
             return bool(self.names["is_goal"](state))
         names = dict(self.names)
-        exec(compile(subgoal, "subgoal", "exec"), names)  # noqa: S102 - our own texts, from below
+        exec(compile(subgoal, "subgoal", "exec"), names)
         return bool(names["subgoal"](state))
 
     def _shown(self, state: Any) -> tuple[np.ndarray, str, Any]:
@@ -298,13 +298,13 @@ class Siege(RuleBasedStateMachine):
         world.file = File(self.folder / "run" / "ledger.sqlite")
         self.places = [self.folder / f"ws{member}" for member in range(members)]
         self.server = self.stack.enter_context(serve(self.session, self.places))
-        self.oracle = Oracle(File(self.folder / "run" / "ledger.sqlite"), self.session.rules, members)
+        self.oracle = Oracle(File(self.folder / "run" / "ledger.sqlite"), self.session.protocol, members)
         self.oracle.walk()
 
     def say(self, member: int, request: dict[str, Any]) -> int:
         with Workspace(self.places[member % len(self.places)]) as place:
             try:
-                reply = ask(place, SOCKET, request)
+                reply = send_request(place, SOCKET, request)
             except UsageError:
                 return -1  # thrown out, among many
         assert reply.code != BUG and len(reply.text) < 12_000, reply
@@ -321,7 +321,7 @@ class Siege(RuleBasedStateMachine):
     def believe(self, member: int, text: Any) -> None:
         """What a good agent does, so that there is something to guard."""
         self.write(member, text, True)
-        first = self.session.state.members[member % len(self.places)].hypothesis is None and self.session.rules.needs_rulebook
+        first = self.session.state.members[member % len(self.places)].hypothesis is None and self.session.protocol.needs_rulebook
         self.say(member, {"argv": ["propose", "revise_rulebook" if first else "repair_code"]})
 
     @rule(member=st.integers(0, 1), name=st.sampled_from([ENGINE, RULEBOOK, "fidelity.md", "ways.py"]), how=EDITS)
@@ -348,13 +348,13 @@ class Siege(RuleBasedStateMachine):
     @rule(member=st.integers(0, 1), words=COMMANDS)
     def command(self, member: int, words: list[str]) -> None:
         member %= len(self.places)
-        before = self.session.state.sent
+        before = self.session.state.n_actions
         standing = _texts(self.places[member])
         accepted = self.session.state.members[member].hypothesis
         self.say(member, {"argv": words})
-        if words[:1] == ["execute"] and self.session.state.sent > before:
+        if words[:1] == ["execute"] and self.session.state.n_actions > before:
             assert accepted is not None and all(standing.get(name) == text for name, text in accepted.files.items())
-            assert not self.session.rules.needs_rulebook or standing.get(RULEBOOK) == accepted.rulebook
+            assert not self.session.protocol.needs_rulebook or standing.get(RULEBOOK) == accepted.rulebook
 
     @rule(
         member=st.integers(0, 1),
@@ -429,7 +429,7 @@ class Siege(RuleBasedStateMachine):
         try:
             if hasattr(self, "oracle"):
                 self.oracle.walk()
-                assert self.session.journal.ledger.check() is None
+                assert self.session.event_log.ledger.check() is None
         finally:
             self.stack.close()
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -500,7 +500,7 @@ def test_the_oracle_notices(tmp_path: Path, host: Host, monkeypatch: pytest.Monk
     """With the gate taken out, it complains: so what it says above is worth something."""
     for name, what in (("refuses_plan", "without an admissible"), ("refuses_end", "ends nowhere")):
         with session_of(tmp_path / name, host, budget=BUDGET) as session:
-            oracle = Oracle(File(tmp_path / name / "ledger.sqlite"), session.rules, 1)
+            oracle = Oracle(File(tmp_path / name / "ledger.sqlite"), session.protocol, 1)
             with monkeypatch.context() as patch:
                 patch.setattr(gate, name, lambda *given: None)
                 if name == "refuses_end":

@@ -16,22 +16,22 @@ import pytest
 from agents import TRUE, Agent, corridor, session_of
 from walker import FIDELITY, WALKER
 
-from lawbook.agents.api.dispatcher import NEWS
-from lawbook.agents.api.external_mind import AtTheWheel
-from lawbook.agents.api.framing import ask, serving
+from lawbook.agents.api.dispatcher import MAX_NEWS_CHARACTERS
+from lawbook.agents.api.external_mind import ExternalAgentMind
+from lawbook.agents.api.framing import find_server_pid, send_request
 from lawbook.agents.api.operation import CLOSED, OK, REFUSED
-from lawbook.agents.api.socket_server import Server, say, serve
-from lawbook.agents.api.usage import DOOR, Tally
+from lawbook.agents.api.socket_server import SocketServer, say, serve
+from lawbook.agents.api.usage import COMMAND_OP, UsageCounter
 from lawbook.agents.api.workspace import SOCKET, Workspace
-from lawbook.agents.runner.tcp_bridge import FILE, Doorway
-from lawbook.audit.report import audit
+from lawbook.agents.runner.tcp_bridge import PORT_FILE, TCPBridge
+from lawbook.audit.report import audit_run
 from lawbook.cli import drive, main
 from lawbook.errors import UsageError
-from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.ledger.ledger import EventKind, Ledger
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.session import Session
-from lawbook.runs.state import Ending, fold
+from lawbook.runs.state import RunOutcome, fold_events
 from lawbook.sandbox.host import Host
 
 PROBE = b'{"argv": ["probe", "3", "-m", "?"]}\n'
@@ -44,7 +44,7 @@ def host() -> Iterator[Host]:
 
 
 @pytest.fixture
-def played(tmp_path: Path, host: Host) -> Iterator[tuple[Session, Server, Agent]]:
+def played(tmp_path: Path, host: Host) -> Iterator[tuple[Session, SocketServer, Agent]]:
     with corridor(tmp_path, host) as found:
         yield found
 
@@ -72,13 +72,13 @@ def test_a_run_whose_judge_reached_its_cap_goes_on_with_a_higher_one(
         if (tmp_path / "ws").exists() and served(tmp_path / "ws"):
             assert main.main(["drive", "--stop", "ws"]) == 0
     with Ledger.open(next((tmp_path / "runs").iterdir()) / "ledger.sqlite", readonly=True) as ledger:
-        state = fold(ledger)
+        state = fold_events(ledger)
     assert (state.caps.calls, state.caps.dollars, state.members[0].version) == (7, 2.5, 1)
 
 
 def served(workspace: Path) -> bool:
     with Workspace(workspace) as place:
-        return serving(place) is not None
+        return find_server_pid(place) is not None
 
 
 # -- a person's words ------------------------------------------------------------------------------------------------------------
@@ -108,13 +108,13 @@ def test_what_others_did_is_cut_to_its_size(tmp_path: Path, host: Host, monkeypa
             say(session, "keep left")
         heard, _, _ = Agent(tmp_path / "1").law("status").text.partition("\n--\n")
     told, _, moves = heard.partition("\n")
-    assert told == "A person says: keep left" and "(cut: " in moves and len(moves) <= 120 < NEWS
+    assert told == "A person says: keep left" and "(cut: " in moves and len(moves) <= 120 < MAX_NEWS_CHARACTERS
 
 
 # -- clients that have said all they want to say -----------------------------------------------------------------------------------
 
 
-def test_half_closed_clients_are_answered_and_those_that_have_gone_are_not(played: tuple[Session, Server, Agent]) -> None:
+def test_half_closed_clients_are_answered_and_those_that_have_gone_are_not(played: tuple[Session, SocketServer, Agent]) -> None:
     session, server, agent = played
     with Workspace(agent.workspace) as place:
         there = f"/proc/self/fd/{place.descriptor}/{SOCKET}"
@@ -133,13 +133,13 @@ def test_half_closed_clients_are_answered_and_those_that_have_gone_are_not(playe
                 gone.close()
             answer = b"".join(iter(lambda: half.recv(65536), b""))
     assert answer.startswith(b"0\n"), answer
-    assert agent.law("status").code == OK and session.state.sent == 1
+    assert agent.law("status").code == OK and session.state.n_actions == 1
 
 
-def test_a_client_that_dies_behind_the_doorway_is_not_served(played: tuple[Session, Server, Agent]) -> None:
+def test_a_client_that_dies_behind_the_doorway_is_not_served(played: tuple[Session, SocketServer, Agent]) -> None:
     session, server, agent = played
     with Workspace(agent.workspace) as place:
-        doorway = Doorway(place)
+        doorway = TCPBridge(place)
         try:
             with server.lock, socket.socket(socket.AF_UNIX) as busy:
                 busy.connect(f"/proc/self/fd/{place.descriptor}/{SOCKET}")
@@ -149,11 +149,11 @@ def test_a_client_that_dies_behind_the_doorway_is_not_served(played: tuple[Sessi
                     client.sendall(PROBE)
                 time.sleep(0.3)
             agent.law("status")
-            assert session.state.sent == 0
+            assert session.state.n_actions == 0
             with through(doorway, place) as client:
                 client.sendall(PROBE)
                 assert b"".join(iter(lambda: client.recv(65536), b"")).startswith(b"0\n")
-            assert session.state.sent == 1
+            assert session.state.n_actions == 1
         finally:
             doorway.close()
 
@@ -166,10 +166,10 @@ def quiet(client: socket.socket) -> bool:
         return True
 
 
-def through(doorway: Doorway, place: Workspace) -> socket.socket:
+def through(doorway: TCPBridge, place: Workspace) -> socket.socket:
     """A connection that has said the word."""
     client = socket.create_connection(("127.0.0.1", doorway.port), 30)
-    client.sendall((place.path / FILE).read_bytes().split()[1] + b"\n")
+    client.sendall((place.path / PORT_FILE).read_bytes().split()[1] + b"\n")
     return client
 
 
@@ -215,10 +215,10 @@ def test_a_link_in_place_of_a_door_leads_nowhere(tmp_path: Path) -> None:
     try:
         (tmp_path / "ws" / SOCKET).symlink_to(tmp_path / "other.sock")
         with Workspace(tmp_path / "ws") as place:
-            assert serving(place) is None
+            assert find_server_pid(place) is None
             with pytest.raises(UsageError, match="Nobody answers"):
-                ask(place, SOCKET, {"say": "hello"}, 5)
-            doorway = Doorway(place)
+                send_request(place, SOCKET, {"say": "hello"}, 5)
+            doorway = TCPBridge(place)
             with through(doorway, place) as client:
                 client.sendall(b"words 6\nstatus")
                 assert quiet(client)
@@ -234,32 +234,32 @@ def test_nothing_is_said_to_a_process_that_is_not_the_keeper(tmp_path: Path) -> 
     other = Other(tmp_path / "ws" / SOCKET)
     try:
         with Workspace(tmp_path / "ws") as place:
-            assert serving(place) == other.process.pid  # whoever it is, the kernel says so
+            assert find_server_pid(place) == other.process.pid  # whoever it is, the kernel says so
             with pytest.raises(UsageError, match="Nobody answers"):
-                ask(place, SOCKET, {"tool": "status"}, 5, keeper=os.getpid())
-            doorway = Doorway(place)
+                send_request(place, SOCKET, {"tool": "status"}, 5, keeper_pid=os.getpid())
+            doorway = TCPBridge(place)
             with through(doorway, place) as client:
                 client.sendall(b"words 6\nstatus")
                 assert quiet(client)
             doorway.close()
-            assert ask(place, SOCKET, {"tool": "status"}, 30, keeper=other.process.pid).text == "hello"
+            assert send_request(place, SOCKET, {"tool": "status"}, 30, keeper_pid=other.process.pid).text == "hello"
     finally:
         heard = other.heard()
     assert len(heard) == 1 and "status" in heard[0]
 
 
-def test_another_users_socket_is_nobodys_door(played: tuple[Session, Server, Agent], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_users_socket_is_nobodys_door(played: tuple[Session, SocketServer, Agent], monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, agent = played
     real = os.geteuid()
     with Workspace(agent.workspace) as place:
-        assert serving(place) == os.getpid()
+        assert find_server_pid(place) == os.getpid()
         monkeypatch.setattr("os.geteuid", lambda: real + 1)
-        assert serving(place) is None
+        assert find_server_pid(place) is None
         with pytest.raises(UsageError, match="Nobody answers"):
-            ask(place, SOCKET, {"argv": ["status"]}, 5)
+            send_request(place, SOCKET, {"argv": ["status"]}, 5)
 
 
-def test_an_mcp_bridge_speaks_to_its_own_keeper_alone(played: tuple[Session, Server, Agent]) -> None:
+def test_an_mcp_bridge_speaks_to_its_own_keeper_alone(played: tuple[Session, SocketServer, Agent]) -> None:
     _, _, agent = played
     door = agent.workspace / SOCKET
     with Workspace(agent.workspace) as place, socket.socket(socket.AF_UNIX) as client:
@@ -290,34 +290,34 @@ def test_an_mcp_bridge_speaks_to_its_own_keeper_alone(played: tuple[Session, Ser
 # -- the last command --------------------------------------------------------------------------------------------------------------
 
 
-def test_the_command_that_ends_a_run_is_counted_and_no_other_after_it(played: tuple[Session, Server, Agent]) -> None:
+def test_the_command_that_ends_a_run_is_counted_and_no_other_after_it(played: tuple[Session, SocketServer, Agent]) -> None:
     session, _, agent = played
     agent.write(TRUE)
     for line in (["propose", "revise_rulebook"], ["execute", "2x3"], ["execute"]):
         assert agent.law(*line).code == OK
-    assert session.ended is Ending.WON
+    assert session.outcome is RunOutcome.WON
     printed, turns = agent.printed, 3
     agent.law("status")
     assert agent.law("execute", "2").code == REFUSED
-    ledger, tally = session.journal.ledger, Tally()
+    ledger, tally = session.event_log.ledger, UsageCounter()
     for event in ledger:
         tally.add(event)
-    assert (tally.turns[0], tally.characters[0]) == (turns, printed)
+    assert (tally.n_commands[0], tally.n_characters[0]) == (turns, printed)
     kinds = [event.kind for event in ledger]
-    assert kinds[-2:] == [Kind.CLOSE, Kind.CALL] and kinds.count(Kind.CLOSE) == 1 and ledger.check() is None
-    assert fold(ledger).ending is Ending.WON and fold(ledger).spent.calls == 0
+    assert kinds[-2:] == [EventKind.CLOSE, EventKind.CALL] and kinds.count(EventKind.CLOSE) == 1 and ledger.check() is None
+    assert fold_events(ledger).outcome is RunOutcome.WON and fold_events(ledger).spending.calls == 0
 
 
 def test_the_audit_is_silent_about_a_run_that_a_command_ended(tmp_path: Path, host: Host) -> None:
     config = RunConfig("demo:maze", mind="drive", budget=20)
-    with new_run(config, tmp_path / "runs", host=host, mind=AtTheWheel()) as (folder, session):
+    with start_run(config, tmp_path / "runs", host=host, mind=ExternalAgentMind()) as (folder, session):
         with serve(session, [tmp_path / "ws"]):
             agent = Agent(tmp_path / "ws")
             assert agent.law("probe", "1", "-m", "?").code == OK and agent.law("finish", "-m", "enough").code == OK
-        calls = [event.body for event in session.journal.ledger.events([Kind.CALL]) if event.body["op"] == DOOR]
+        calls = [event.body for event in session.event_log.ledger.read_events([EventKind.CALL]) if event.body["op"] == COMMAND_OP]
         assert [call["receipt"]["command"] for call in calls] == ["probe", "finish"]
         assert sum(call["receipt"]["characters"] for call in calls) == agent.printed
-    found = audit(folder)
+    found = audit_run(folder)
     assert not found.findings and found.facts["outcome"] == "finished", found
 
 
@@ -330,8 +330,8 @@ def test_commands_of_both_members_come_in_any_order_at_the_end(tmp_path: Path, h
             thread.start()
         for thread in threads:
             thread.join()
-        calls = [event.body["receipt"] for event in session.journal.ledger.events([Kind.CALL])]
-    assert [call["command"] for call in calls] == ["finish"] and session.ended is Ending.FINISHED
+        calls = [event.body["receipt"] for event in session.event_log.ledger.read_events([EventKind.CALL])]
+    assert [call["command"] for call in calls] == ["finish"] and session.outcome is RunOutcome.FINISHED
 
 
 def test_a_new_run_takes_no_workspace_with_somebodys_rulebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

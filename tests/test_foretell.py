@@ -11,23 +11,23 @@ import pytest
 from meadow import case_of
 from minds import Scripted
 
-from lawbook.arc.recording_io import export_run, record_of
+from lawbook.arc.recording_io import export_run, read_record
 from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
 from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
 from lawbook.core.results import Limits, Plan
 from lawbook.errors import UsageError
-from lawbook.experiments.one_step_accuracy import Foretold, foretell, told
+from lawbook.experiments.one_step_accuracy import OneStepAccuracy, format_accuracy, measure_accuracy
 from lawbook.minds.base import Case
 from lawbook.minds.induce import SOURCE
-from lawbook.minds.induce.co_movers import studied
-from lawbook.minds.induce.law_induction import rivals
+from lawbook.minds.induce.co_movers import analyse_record
+from lawbook.minds.induce.law_induction import find_rival_laws
 from lawbook.minds.induce.layers import Layers, Strip
-from lawbook.minds.induce.overlay_removal import bared
-from lawbook.minds.induce.ranking import Team, tables
+from lawbook.minds.induce.overlay_removal import strip_overlay
+from lawbook.minds.induce.ranking import HypothesisRanking, parse_laws
 from lawbook.minds.induce.walker import Walker
 from lawbook.planning.planner import find_plan
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.sandbox.host import Host, Program
 
 STILL = """
@@ -76,7 +76,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory, host: Host) -> Callable[
     def make(numbers: Sequence[int]) -> Path:
         out = tmp_path_factory.mktemp("recorded")
         config = RunConfig("demo:maze?seed=0", protocol="vanilla", budget=len(numbers) + 1)
-        with new_run(config, out, host=host, mind=Scripted()) as (folder, session):
+        with start_run(config, out, host=host, mind=Scripted()) as (folder, session):
             for number in numbers:
                 if number:
                     session.probe(Action(number), "what comes of it?")
@@ -90,8 +90,11 @@ def recording(tmp_path_factory: pytest.TempPathFactory, host: Host) -> Callable[
 
 def changes(file: Path) -> list[bool]:
     """Whether each step of the first trajectory changed anything."""
-    record, _ = record_of(file)
-    return [bool((a != b).any()) for a, b in zip(record.trajectories[0].settled, record.trajectories[0].settled[1:], strict=False)]
+    record, _ = read_record(file)
+    return [
+        bool((a != b).any())
+        for a, b in zip(record.trajectories[0].settled_frames, record.trajectories[0].settled_frames[1:], strict=False)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -99,16 +102,16 @@ def there_and_back(recording: Callable[..., Path]) -> tuple[int, int]:
     """An action of the maze that moves at the start, and the one that takes it back."""
     for one in (1, 2, 3, 4):
         for other in (1, 2, 3, 4):
-            record, _ = record_of(recording([one, other]))
-            first, second, third = record.trajectories[0].settled
+            record, _ = read_record(recording([one, other]))
+            first, second, third = record.trajectories[0].settled_frames
             if (first != second).any() and (first == third).all():
                 return one, other
     raise AssertionError("nothing moves there and back")
 
 
-def shares(found: Foretold) -> list[tuple[tuple[int, int], ...]]:
+def shares(found: OneStepAccuracy) -> list[tuple[tuple[int, int], ...]]:
     """(right, of so many) on every step, on pairs seen, on pairs never seen; for the program and both baselines."""
-    return [tuple((s.right, s.steps) for s in (row.every, row.seen, row.unseen)) for row in found.rows]
+    return [tuple((s.n_right, s.n_steps) for s in (row.all_steps, row.known_steps, row.unknown_steps)) for row in found.predictors]
 
 
 # -- what is counted --------------------------------------------------------------------------------------------------------
@@ -125,11 +128,11 @@ def test_counts_that_can_be_checked_by_hand(recording: Callable[..., Path], ther
     if changes(file) != [True] * 6:
         pytest.fail("the maze has a wall there: choose another seed")
     mind = Certain(STILL)
-    found = foretell(file, 2, 4, mind, host)
-    assert len(mind.cases[0].record.here) == 2  # nothing of the test is shown to it
+    found = measure_accuracy(file, 2, 4, mind, host)
+    assert len(mind.cases[0].record.current) == 2  # nothing of the test is shown to it
     assert shares(found) == [((0, 4), (0, 2), (0, 2)), ((0, 4), (0, 2), (0, 2)), ((2, 4), (2, 2), (0, 2))]
-    assert found.restarts == 4 and not found.admissible
-    assert "initialised anew 4 times; DOES NOT reproduce" in told(found)
+    assert found.n_restarts == 4 and not found.admissible
+    assert "initialised anew 4 times; DOES NOT reproduce" in format_accuracy(found)
 
 
 def test_what_is_right_is_counted_right(recording: Callable[..., Path], there_and_back: tuple[int, int], host: Host) -> None:
@@ -137,14 +140,14 @@ def test_what_is_right_is_counted_right(recording: Callable[..., Path], there_an
     there, back = there_and_back
     still = next(n for n in (1, 2, 3, 4) if changes(recording([n])) == [False])
     file = recording([still, there, back, still, still, 0, still, still])
-    found = foretell(file, 3, 5, Certain(STILL), host)
+    found = measure_accuracy(file, 3, 5, Certain(STILL), host)
     # The test: still, still, RESET, still, still. All of it was seen before, and none of it changed anything.
     assert shares(found)[0] == ((4, 4), (4, 4), (0, 0)) == shares(found)[1] == shares(found)[2]
-    assert found.restarts == 1  # once: the training left it elsewhere than it believed
-    found = foretell(file, 1, 7, Certain(STILL), host)
+    assert found.n_restarts == 1  # once: the training left it elsewhere than it believed
+    found = measure_accuracy(file, 1, 7, Certain(STILL), host)
     # still | there, back, still, still, RESET, still, still: the walk there and back was never seen.
     assert shares(found) == [((4, 6), (4, 4), (0, 2))] * 3
-    assert found.restarts == 2
+    assert found.n_restarts == 2
 
 
 def test_the_built_in_mind_foretells_what_it_never_saw(
@@ -152,12 +155,12 @@ def test_the_built_in_mind_foretells_what_it_never_saw(
 ) -> None:
     there, back = there_and_back
     file = recording([there, back, there, back, there, there, back, back])
-    found = foretell(file, 4, 4, SOURCE.make(""), host)
+    found = measure_accuracy(file, 4, 4, SOURCE.make(""), host)
     program, nothing, memory = shares(found)
-    assert found.admissible and found.exceptions == 0 and found.restarts == 0
+    assert found.admissible and found.n_exceptions == 0 and found.n_restarts == 0
     assert program == ((4, 4), (2, 2), (2, 2))
     assert nothing == ((0, 4), (0, 2), (0, 2)) and memory == ((2, 4), (2, 2), (0, 2))
-    assert found.bytes == found.hypothesis.description_bytes and found.rules > 7
+    assert found.description_bytes == found.hypothesis.description_bytes and found.n_rules > 7
 
 
 def test_what_was_learnt_wrongly_diverges_and_is_initialised_anew(
@@ -166,20 +169,20 @@ def test_what_was_learnt_wrongly_diverges_and_is_initialised_anew(
     """It cannot know an action it never saw: that step is wrong, and so would be all after it, were it not initialised anew."""
     there, back = there_and_back
     file = recording([there, there, back, back, there])
-    found = foretell(file, 2, 3, SOURCE.make(""), host)
+    found = measure_accuracy(file, 2, 3, SOURCE.make(""), host)
     assert shares(found)[0] == ((1, 3), (1, 1), (0, 2))
-    assert found.restarts == 2
+    assert found.n_restarts == 2
 
 
 @pytest.mark.parametrize(("train", "test"), [(5, 2), (0, 2), (2, 0), (7, 1)])
 def test_more_than_a_recording_holds_is_refused(recording: Callable[..., Path], host: Host, train: int, test: int) -> None:
     with pytest.raises(UsageError, match="holds 6 actions"):
-        foretell(recording([1, 1, 2, 2, 3, 3]), train, test, Certain(STILL), host)
+        measure_accuracy(recording([1, 1, 2, 2, 3, 3]), train, test, Certain(STILL), host)
 
 
 def test_a_program_that_does_not_load_is_said_to_be_that(recording: Callable[..., Path], host: Host) -> None:
     with pytest.raises(UsageError, match="does not load"):
-        foretell(recording([1, 2]), 1, 1, Certain("def step(:"), host)
+        measure_accuracy(recording([1, 2]), 1, 1, Certain("def step(:"), host)
 
 
 # -- the step bar, and a search ---------------------------------------------------------------------------------------------
@@ -214,7 +217,7 @@ def walk(number: int) -> list[Action]:
 
 
 def learnt(host: Host, record: Record) -> tuple[Hypothesis, Program]:
-    hypothesis = SOURCE.make("").propose(case_of(record)).applied_to(None)
+    hypothesis = SOURCE.make("").propose(case_of(record)).apply_to(None)
     program = host.load(hypothesis.files)
     assert isinstance(program, Program), program
     return hypothesis, program
@@ -226,9 +229,9 @@ def test_a_bar_that_ticks_does_not_blow_up_a_search(host: Host) -> None:
     hypothesis, program = learnt(host, record)
     assert "empties from colour 7 to 9" in hypothesis.rulebook
     out_of_reach = "def subgoal(state):\n    return state.core.row == 99\n"
-    found = find_plan(program, record.here, Limits(nodes=20_000, depth=200), out_of_reach)
+    found = find_plan(program, record.current, Limits(nodes=20_000, depth=200), out_of_reach)
     plain = barred([*walk(LENGTH), RESET, *walk(3)], bar=False)
-    bare = find_plan(learnt(host, plain)[1], plain.here, Limits(nodes=20_000, depth=200), out_of_reach)
+    bare = find_plan(learnt(host, plain)[1], plain.current, Limits(nodes=20_000, depth=200), out_of_reach)
     assert not isinstance(found, Plan) and not isinstance(bare, Plan)
     assert found.cut is None and found.nodes <= 2 * bare.nodes <= 2 * 54  # type: ignore[union-attr]
 
@@ -241,15 +244,15 @@ def test_no_goal_and_no_other_law_reads_what_a_search_leaves_out() -> None:
     lasts; that it does is checked when the plan is rolled.
     """
     record = barred([*walk(LENGTH), RESET, *walk(12)])
-    bare = bared(record)
-    assert bare.over.strips and all(isinstance(strip, Strip) for strip in bare.over.strips)
-    seen = studied(bare.record)
-    team = Team(rivals(seen), seen, bare.over, record)
+    bare = strip_overlay(record)
+    assert bare.overlay.strips and all(isinstance(strip, Strip) for strip in bare.overlay.strips)
+    seen = analyse_record(bare.record)
+    team = HypothesisRanking(find_rival_laws(seen), seen, bare.overlay, record)
     for index in range(len(team.laws)):
-        laws, over = team.whole(index)
+        laws, over = team.complete_laws(index)
         assert not laws.histories and not over.patches  # the bar is a law, nothing is learnt by heart
         world = Layers(over, Walker(laws))
-        state = world.initial_state({"frame": record.here.first.frame})
+        state = world.initial_state({"frame": record.current.first.frame})
         for action in walk(12):
             state = world.step(state, action)
             others = [state._replace(ticks=tuple((start, tick) for start, _ in state.ticks)) for tick in (0, 1, 7, LENGTH // 2)]
@@ -267,6 +270,6 @@ def test_no_goal_and_no_other_law_reads_what_a_search_leaves_out() -> None:
 
 def test_a_text_with_a_bar_says_so_and_reads_back(host: Host) -> None:
     hypothesis, _ = learnt(host, barred([*walk(LENGTH), RESET, *walk(3)]))
-    assert "key = world.key" in hypothesis.files[ENGINE] and tables(hypothesis) is not None
+    assert "key = world.key" in hypothesis.files[ENGINE] and parse_laws(hypothesis) is not None
     hypothesis, _ = learnt(host, barred(walk(12), bar=False))
     assert "key = world.key" not in hypothesis.files[ENGINE]

@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from served import served
 
-from lawbook.agents.api.dispatcher import Door
-from lawbook.agents.api.operation import BUG, Reply
+from lawbook.agents.api.dispatcher import CommandDispatcher
+from lawbook.agents.api.operation import BUG, CommandResult
 from lawbook.agents.api.operations import OPERATIONS
 from lawbook.agents.api.socket_server import serve
 from lawbook.agents.api.workspace import SOCKET, Workspace
@@ -31,7 +31,7 @@ from lawbook.core.results import Judgement, Probe, Subgoal
 from lawbook.errors import LawbookError
 from lawbook.minds.base import Interface
 from lawbook.minds.llm import outputs
-from lawbook.minds.llm.parsing import Unreadable
+from lawbook.minds.llm.parsing import UnreadableAnswerError
 from lawbook.minds.registry import make_mind
 
 MEMORY = 900 + os.getpid() % 83  # tells our processes from everybody else's
@@ -173,33 +173,33 @@ ARGUMENTS = st.one_of(
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandDispatcher]:
     folder = tmp_path_factory.mktemp("door")
     run = {"protocol": "vanilla", "budget": 100_000}
     with sandbox(MEMORY) as host, opened(folder, host, **run) as (_, session), Workspace(folder / "work") as workspace:
-        door = Door(session, [workspace])
+        door = CommandDispatcher(session, [workspace])
         yield door
         door.close()
 
 
 @SOON
 @given(st.sampled_from(PATIENT) | WORDS, st.lists(ARGUMENTS, max_size=5), st.text(max_size=20))
-def test_a_command_of_an_agent_is_done_or_refused(door: Door, name: str, words: list[str], stdin: str) -> None:
-    calm(door, door.answer(0, [name, *words], stdin), (name, words))
+def test_a_command_of_an_agent_is_done_or_refused(door: CommandDispatcher, name: str, words: list[str], stdin: str) -> None:
+    calm(door, door.run_command(0, [name, *words], stdin), (name, words))
 
 
 @SOON
 @given(st.data())
-def test_a_tool_call_is_done_or_refused(door: Door, data: st.DataObject) -> None:
+def test_a_tool_call_is_done_or_refused(door: CommandDispatcher, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(PATIENT) | WORDS)
     known = [argument.name for argument in OPERATIONS[name].arguments] if name in OPERATIONS else []
     fields = data.draw(st.dictionaries(st.sampled_from([*known, "x"]), ANYTHING | ARGUMENTS, max_size=4))
-    calm(door, door.tool(0, name, fields), (name, fields))
+    calm(door, door.call_tool(0, name, fields), (name, fields))
 
 
-def calm(door: Door, reply: Reply, asked: object) -> None:
+def calm(door: CommandDispatcher, reply: CommandResult, asked: object) -> None:
     assert reply.code != BUG, (asked, reply)
-    assert door.broken is None and not door.session.ended, (asked, door.broken)
+    assert door.failure is None and not door.session.outcome, (asked, door.failure)
     assert "Traceback" not in reply.text and len(reply.text) < 20_000
 
 
@@ -374,15 +374,18 @@ OBJECTS = st.one_of(
 def test_an_answer_is_read_or_said_to_be_unreadable(text: str, last: bool) -> None:
     reads = {
         "reflection": (lambda: outputs.read_reflection(text, tuple(Decision)), outputs.Reflection),
-        "revision": (lambda: outputs.read_revision(text, BOOK, last=last), str),
-        "compilation": (lambda: outputs.read_compilation(text, BEFORE.files, unchanged=last, last=last), dict),
-        "simplification": (lambda: outputs.read_simplification(text, BEFORE, rulebook=last, last=last), Hypothesis | None),
-        "judgement": (lambda: outputs.read_judgement(text, ("R1", "R2"), last=last), Judgement),
-        "exploration": (lambda: outputs.read_exploration(text, INTERFACE, subgoals=last), Subgoal | Probe),
+        "revision": (lambda: outputs.read_revision(text, BOOK, final_attempt=last), str),
+        "compilation": (lambda: outputs.read_compilation(text, BEFORE.files, may_stay=last, final_attempt=last), dict),
+        "simplification": (
+            lambda: outputs.read_simplification(text, BEFORE, has_rulebook=last, final_attempt=last),
+            Hypothesis | None,
+        ),
+        "judgement": (lambda: outputs.read_judgement(text, ("R1", "R2"), final_attempt=last), Judgement),
+        "exploration": (lambda: outputs.read_exploration(text, INTERFACE, may_name_subgoal=last), Subgoal | Probe),
         "direct": (lambda: outputs.read_direct(text, INTERFACE), Probe),
     }
     for name, (read, kind) in reads.items():
         try:
             assert isinstance(read(), kind), name
-        except Unreadable as error:
+        except UnreadableAnswerError as error:
             assert 0 < len(str(error)) < 1000, (name, str(error))

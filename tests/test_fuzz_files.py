@@ -17,17 +17,17 @@ from fuzzed import ANYTHING, SLOWER, SOON, WORDS, altered, commanded
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lawbook.arc.recording_io import export_run, import_recording, record_of, survey
+from lawbook.arc.recording_io import export_run, import_recording, read_record, summarize_recording
 from lawbook.errors import LawbookError, UsageError
-from lawbook.experiments.campaign import Plan
+from lawbook.experiments.campaign import CampaignConfig
 from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.state import fold
+from lawbook.runs.state import fold_events
 from lawbook.view import compare_page, html_report, summary_svg
-from lawbook.view.run_index import Chronicle
+from lawbook.view.run_index import RunIndex
 from lawbook.view.web import charts, members, overview, proposals, steps
-from lawbook.view.web.run_store import Shelf
-from lawbook.worlds.address import WorldAddress, make
+from lawbook.view.web.run_store import RunStore
+from lawbook.worlds.address import WorldAddress, make_world
 
 # -- addresses and options ------------------------------------------------------------------------------------------------------
 
@@ -62,7 +62,7 @@ def test_an_address_is_read_or_refused(text: str) -> None:
 def test_options_make_a_world_or_a_sentence(address: str, options: dict[str, str]) -> None:
     scheme, _, name = address.partition(":")
     try:
-        made = make(WorldAddress(scheme, name, options))
+        made = make_world(WorldAddress(scheme, name, options))
     except UsageError as refusal:
         assert "\n" not in str(refusal)
         return
@@ -116,7 +116,7 @@ def config_of(run: RunFolder, text: bytes) -> None:
     folder.path.mkdir(exist_ok=True)
     folder.toml.write_bytes(text)
     try:
-        assert isinstance(folder.config(), RunConfig)
+        assert isinstance(folder.load_config(), RunConfig)
     except UsageError as refusal:
         assert len(str(refusal)) < 2000
 
@@ -140,7 +140,7 @@ def test_whatever_stands_in_a_campaign(tmp_path_factory: pytest.TempPathFactory,
     file = tmp_path_factory.mktemp("campaign") / "x.toml"
     file.write_bytes(text)
     try:
-        assert all(isinstance(cell, RunConfig) for cell in Plan.read(file).cells())
+        assert all(isinstance(cell, RunConfig) for cell in CampaignConfig.read(file).list_run_configs())
     except UsageError as refusal:
         assert "\n" not in str(refusal) and len(str(refusal)) < 2000
 
@@ -220,11 +220,19 @@ def everything_reads(folder: RunFolder, *, altered: bool) -> None:
     with Ledger.open(folder.ledger, readonly=True) as ledger:
         wrong = ledger.check()
         assert (wrong is not None and wrong.endswith(".")) or not altered
-    for read in (fold, html_report.render, summary_svg.draw):
+    for read in (fold_events, html_report.render, summary_svg.render):
         calmly(with_ledger, folder, read)
-    shelf = Shelf(folder.path.parent)
-    shelf.table()
-    for asked in (overview.head, steps.strip, proposals.proposals, members.members, charts.series, a_window, a_proposal):
+    shelf = RunStore(folder.path.parent)
+    shelf.build_table()
+    for asked in (
+        overview.describe_run,
+        steps.pack_strip,
+        proposals.list_proposals,
+        members.describe_members,
+        charts.build_series,
+        a_window,
+        a_proposal,
+    ):
         calmly(with_shelf, shelf, folder.path.name, asked)
     shelf.close()
     calmly(compare_page.render, [("one", folder.ledger)])
@@ -236,17 +244,17 @@ def with_ledger(folder: RunFolder, read: Callable[[Ledger], Any]) -> None:
         read(ledger)
 
 
-def with_shelf(shelf: Shelf, name: str, asked: Callable[[Chronicle], Any]) -> None:
-    with shelf.run(name) as chronicle:
+def with_shelf(shelf: RunStore, name: str, asked: Callable[[RunIndex], Any]) -> None:
+    with shelf.open_run(name) as chronicle:
         asked(chronicle)
 
 
-def a_window(chronicle: Chronicle) -> Any:
-    return steps.window(chronicle, 0, 50)
+def a_window(chronicle: RunIndex) -> Any:
+    return steps.pack_window(chronicle, 0, 50)
 
 
-def a_proposal(chronicle: Chronicle) -> Any:
-    return proposals.proposal(chronicle, 1)
+def a_proposal(chronicle: RunIndex) -> Any:
+    return proposals.describe_proposal(chronicle, 1)
 
 
 def calmly(read: Any, *given: Any) -> None:
@@ -288,7 +296,7 @@ def test_whatever_bytes_are_called_a_recording(tmp_path_factory: pytest.TempPath
 def read_whole(folder: Path, text: bytes) -> None:
     file = folder / "x.jsonl"
     file.write_bytes(text)
-    for read in (survey, record_of, lambda file: import_recording(file, folder / "out")):
+    for read in (summarize_recording, read_record, lambda file: import_recording(file, folder / "out")):
         try:
             read(file)
         except UsageError as refusal:

@@ -11,20 +11,20 @@ import pytest
 
 from lawbook.core.hypothesis import ENGINE, Hypothesis
 from lawbook.errors import LawbookError, UsageError
-from lawbook.ledger.git_versions import GitMemory, Saved
+from lawbook.ledger.git_versions import AcceptedVersion, GitVersions
 
 ONE = Hypothesis("R1 walls stop.\n", {ENGINE: "import helper\n", "helper.py": "WALL = 1\n"})
 TWO = Hypothesis("R1 walls stop.\r\nR2 doors öffnen.", {ENGINE: "X = 2"})
 STORY = [
-    Saved(0, 1, ONE, "first\n\nwith a body", 1000.25),
-    Saved(1, 1, TWO, "another member", 1001.0),
-    Saved(0, 2, TWO, "simpler", 1001.5),
-    Saved(0, 3, ONE, "back again", 1002.0),
+    AcceptedVersion(0, 1, ONE, "first\n\nwith a body", 1000.25),
+    AcceptedVersion(1, 1, TWO, "another member", 1001.0),
+    AcceptedVersion(0, 2, TWO, "simpler", 1001.5),
+    AcceptedVersion(0, 3, ONE, "back again", 1002.0),
 ]
 
 
-def saved(path: Path) -> GitMemory:
-    memory = GitMemory(path)
+def saved(path: Path) -> GitVersions:
+    memory = GitVersions(path)
     for one in STORY:
         memory.save(one.member, one.hypothesis, one.iteration, one.message, one.time)
     return memory
@@ -45,7 +45,7 @@ def test_every_version_stays_addressable(tmp_path: Path) -> None:
 
 
 def test_the_folder_shows_what_was_accepted_last(tmp_path: Path) -> None:
-    memory = GitMemory(tmp_path / "memory")
+    memory = GitVersions(tmp_path / "memory")
     memory.save(0, ONE, 1, "one", 1.0)
     assert (tmp_path / "memory/m0/helper.py").read_text() == "WALL = 1\n"
     memory.save(0, TWO, 2, "two", 2.0)
@@ -77,9 +77,9 @@ def test_unknown_versions_and_options_are_refused(tmp_path: Path) -> None:
 
 
 def test_nothing_saved_is_an_empty_history(tmp_path: Path) -> None:
-    memory = GitMemory(tmp_path / "memory")
+    memory = GitVersions(tmp_path / "memory")
     assert memory.log() == [] and not (tmp_path / "memory").exists()
-    assert GitMemory.rebuild(memory.path, []).log() == []
+    assert GitVersions.rebuild(memory.path, []).log() == []
     memory.save(0, ONE, 1, "one", 1.0)
     assert len(memory.log()) == 1
 
@@ -124,21 +124,21 @@ def test_locks_of_a_dead_git_are_removed(tmp_path: Path) -> None:
 def test_a_rebuild_gives_the_same_ids(tmp_path: Path) -> None:
     memory = saved(tmp_path / "memory")
     before = memory.log()
-    assert GitMemory.rebuild(memory.path, STORY).log() == before == memory.log()
+    assert GitVersions.rebuild(memory.path, STORY).log() == before == memory.log()
     shutil.rmtree(tmp_path / "memory/.git")
     (tmp_path / "memory/.git").write_text("corrupted")
     with pytest.raises(LawbookError, match="can be rebuilt from the ledger"):
         memory.log()
-    memory = GitMemory.rebuild(memory.path, STORY)
+    memory = GitVersions.rebuild(memory.path, STORY)
     assert memory.log() == before and memory.load("m0-i1") == ONE
     assert sorted(folder.name for folder in tmp_path.iterdir()) == ["memory"]
     assert git(tmp_path / "memory", "fsck", "--strict", "--full") == ""
     moved = (tmp_path / "memory").rename(tmp_path / "elsewhere")
-    assert GitMemory(moved).load("m0-i2") == TWO and git(moved, "status", "--porcelain") == ""
+    assert GitVersions(moved).load("m0-i2") == TWO and git(moved, "status", "--porcelain") == ""
 
 
 def test_texts_git_might_trip_over(tmp_path: Path) -> None:
-    memory = GitMemory(tmp_path / "memory")
+    memory = GitVersions(tmp_path / "memory")
     hostile = Hypothesis("data 3\ndone\n\0\r\n\ud800 alone", {ENGINE: "", "a.py": "commit refs/heads/evil\n"})
     message = "done\nfrom refs/heads/x\n\0 and a \ud800"
     memory.save(0, hostile, 1, message, 1.9)
@@ -189,4 +189,4 @@ def test_hooks_inside_the_repository_are_not_run(tmp_path: Path) -> None:
 def test_missing_git_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.fspath(tmp_path))
     with pytest.raises(UsageError, match="git, which is not installed"):
-        GitMemory(tmp_path / "memory")
+        GitVersions(tmp_path / "memory")

@@ -14,7 +14,7 @@ import pytest
 from lawbook.core.record import Action, Status
 from lawbook.errors import UsageError
 from lawbook.worlds import gym_grids
-from lawbook.worlds.address import WorldAddress, make
+from lawbook.worlds.address import WorldAddress, make_world
 from lawbook.worlds.process import WorldProcess
 from lawbook.worlds.world import World
 
@@ -24,7 +24,7 @@ UP, RIGHT, DOWN, LEFT = (Action(number) for number in range(1, 5))
 
 
 def world(text: str) -> World:
-    return make(WorldAddress.parse(f"gym:{text}"))
+    return make_world(WorldAddress.parse(f"gym:{text}"))
 
 
 # -- CliffWalking --------------------------------------------------------------------------------------------------------------

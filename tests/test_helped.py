@@ -13,18 +13,18 @@ from lawbook.core.hypothesis import Hypothesis, Proposal
 from lawbook.core.record import Action, Record
 from lawbook.core.results import Judgement, Probe, Subgoal
 from lawbook.errors import UsageError
-from lawbook.ledger.ledger import Event, Kind
-from lawbook.minds.base import Case, Interface, Why
-from lawbook.minds.fallback import HelpedMind, mind_named
+from lawbook.ledger.ledger import Event, EventKind
+from lawbook.minds.base import Case, Interface, Trigger
+from lawbook.minds.fallback import FallbackMind, make_mind_with_fallback
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 
 LAKE = "gym:FrozenLake-v1?size=4"
 TRUE = worked_example()
-CASE = Case(Interface((4, 4), (1, 2, 3, 4), (), 1), Record(1), Why.START, None, False, None, "", 9, 9, 0, 1, 0, 0)
+CASE = Case(Interface((4, 4), (1, 2, 3, 4), (), 1), Record(1), Trigger.START, None, False, None, "", 9, 9, 0, 1, 0, 0)
 USELESS = Subgoal("", "", unusable="It said nothing.")
 
 
@@ -65,20 +65,20 @@ def host() -> Iterator[Host]:
 @pytest.mark.parametrize("helps", [{"seed_with": "induce"}, {"fallback": "random"}, {"seed_with": "induce", "fallback": "induce"}])
 def test_an_agent_at_the_wheel_takes_no_help(helps: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=r"coder:claude drives the run itself .* leave out --seed-with and --fallback"):
-        mind_named("coder:claude", **helps)
-    assert mind_named("coder:claude").drives  # type: ignore[attr-defined]
+        make_mind_with_fallback("coder:claude", **helps)
+    assert make_mind_with_fallback("coder:claude").drives  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("option", ["--seed-with", "--fallback"])
 def test_an_agent_helps_nobody(option: str) -> None:
     helps = {option.strip("-").replace("-", "_"): "coder:codex"}
     with pytest.raises(UsageError, match=f"coder:codex drives runs and answers no question; name another mind with {option}"):
-        mind_named("induce", **helps)
+        make_mind_with_fallback("induce", **helps)
 
 
 def test_who_proposes_nothing_seeds_nothing() -> None:
     with pytest.raises(UsageError, match="random proposes no hypotheses"):
-        mind_named("induce", seed_with="random")
+        make_mind_with_fallback("induce", seed_with="random")
 
 
 # -- who judges what was seeded ----------------------------------------------------------------------------------------------
@@ -86,17 +86,17 @@ def test_who_proposes_nothing_seeds_nothing() -> None:
 
 def test_a_seed_is_asked_for_its_hypothesis_once_and_judges_it() -> None:
     mind, seed = Counted("mind"), Counted("seed")
-    helped = HelpedMind(mind, seed=seed)
+    helped = FallbackMind(mind, seed=seed)
     proposal = helped.propose(CASE)
     assert helped.receipt() == {"requests": 1, "dollars": 0.25, "seeded_by": "seed"}
-    assert helped.judge(CASE, proposal.applied_to(None)).faithful
+    assert helped.judge(CASE, proposal.apply_to(None)).faithful
     assert helped.receipt()["seeded_by"] == "seed"
     assert seed.ops == ["propose", "judge"] and mind.ops == []
 
 
 def test_what_a_seed_did_not_write_the_mind_judges() -> None:
     mind, seed = Counted("mind"), Counted("seed")
-    helped = HelpedMind(mind, seed=seed)
+    helped = FallbackMind(mind, seed=seed)
     helped.propose(CASE)
     helped.judge(CASE, TRUE)  # another text than the seed's
     helped.judge(replace(CASE, member=1), TRUE)  # another member, for whom it wrote nothing
@@ -119,22 +119,22 @@ def test_after_a_resume_a_seed_is_asked_again_only_where_it_is_free(tmp_path: Pa
             self.ops.append("propose")
             return as_proposal(case, TRUE)
 
-    def minds() -> tuple[HelpedMind, dict[str, Counted]]:
+    def minds() -> tuple[FallbackMind, dict[str, Counted]]:
         both = {"mind": Counted("mind"), "seed": (Free if free else Counted)("seed")}
-        return HelpedMind(both["mind"], seed=both["seed"]), both
+        return FallbackMind(both["mind"], seed=both["seed"]), both
 
     def stop(event: Event) -> None:
-        if event.kind is Kind.PROPOSE:
+        if event.kind is EventKind.PROPOSE:
             raise StoppedError
 
     with (
         pytest.raises(StoppedError),
-        new_run(RunConfig(LAKE), tmp_path, host=host, mind=minds()[0], listener=stop) as (folder, session),
+        start_run(RunConfig(LAKE), tmp_path, host=host, mind=minds()[0], listener=stop) as (folder, session),
     ):
         play(session)
     helped, both = minds()
-    with resumed_run(folder, host=host, mind=helped) as session:
-        assert play(session) is Ending.WON
+    with resume_run(folder, host=host, mind=helped) as session:
+        assert play(session) is RunOutcome.WON
     assert both["seed"].ops == (["propose", "judge"] if free else [])
     assert both[judge].ops[-1] == "judge"
 
@@ -145,7 +145,7 @@ def test_after_a_resume_a_seed_is_asked_again_only_where_it_is_free(tmp_path: Pa
 def test_the_cost_of_everybody_who_was_asked_is_told_and_of_nobody_else() -> None:
     mind = Counted("mind", explores=[USELESS], cost={"requests": 2, "dollars": 0.5, "prompt": "p1"})
     other = Counted("other", explores=[Probe(Action(1), "?")])
-    helped = HelpedMind(mind, fallback=other)
+    helped = FallbackMind(mind, fallback=other)
     assert helped.explore(CASE) == Probe(Action(1), "?")
     assert helped.receipt() == {"requests": 3, "dollars": 0.75, "prompt": "p1", "fallback": "other"}
     helped.explore(replace(CASE, refusal="no"))
@@ -154,6 +154,6 @@ def test_the_cost_of_everybody_who_was_asked_is_told_and_of_nobody_else() -> Non
 
 
 def test_help_that_costs_nothing_is_marked_and_is_no_request() -> None:
-    helped = HelpedMind(Counted("mind"), seed=Counted("seed", cost={}))
+    helped = FallbackMind(Counted("mind"), seed=Counted("seed", cost={}))
     helped.propose(CASE)
     assert helped.receipt() == {"seeded_by": "seed", "requests": 0}

@@ -15,13 +15,13 @@ from workers import PLENTY, START, counter, loaded, worker
 
 from lawbook.core.hypothesis import ENGINE
 from lawbook.core.record import Action, Status
-from lawbook.core.results import Fault, Prediction, Start
+from lawbook.core.results import InitialObservation, Prediction, ProgramError
 from lawbook.errors import HostError
 from lawbook.sandbox.host import Host
 from lawbook.sandbox.worker_client import Found, Worker
 
 REFERENCE = Path(__file__).parent.parent / "bench" / "programs" / "walled_grid" / ENGINE
-R, C, O = Status.RUNNING, Status.COMPLETED, Status.OVER  # noqa: E741
+R, C, O = Status.RUNNING, Status.COMPLETED, Status.OVER
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +72,11 @@ def is_goal(state):
         assert replay.frames[:, 1:3].tolist() == [[[0, 16, 0, 0], [0, 7, 0, 0]], [[0, 0, 16, 0], [0, 0, 7, 0]]]
     for name in ("lawbook", "lawbook.core.perception"):
         fault = host.load({ENGINE: f"import {name}\n" + program()[ENGINE]})
-        assert isinstance(fault, Fault) and fault.kind == "forbidden" and "the standard library, perception and" in fault.reason
+        assert (
+            isinstance(fault, ProgramError) and fault.kind == "forbidden" and "the standard library, perception and" in fault.reason
+        )
     shadowing = host.load({**program(), "perception.py": ""})
-    assert isinstance(shadowing, Fault) and shadowing.kind == "load" and "rename it" in shadowing.reason
+    assert isinstance(shadowing, ProgramError) and shadowing.kind == "load" and "rename it" in shadowing.reason
 
 
 def test_a_dataclass_is_a_state(host: Host) -> None:
@@ -118,7 +120,7 @@ def step(state, action):
 
 def reference_module() -> ModuleType:
     module = ModuleType("walled_grid")
-    exec(compile(REFERENCE.read_text(), "walled_grid", "exec"), module.__dict__)  # noqa: S102 - our own
+    exec(compile(REFERENCE.read_text(), "walled_grid", "exec"), module.__dict__)
     return module
 
 
@@ -128,7 +130,7 @@ def test_replay_is_the_bare_loop_piece_by_piece(host: Host) -> None:
     import reference
 
     engine = reference_module()
-    start = Start(reference.frame(), 0, reference.AVAILABLE)
+    start = InitialObservation(reference.frame(), 0, reference.AVAILABLE)
     actions = [Action(*row) for row in reference.walk(1000)]
     state = engine.initial_state({"frame": start.frame})
     expected = [engine.render(state)]
@@ -159,7 +161,7 @@ def test_frames_of_any_shape(host: Host, shape: tuple[int, int]) -> None:
     )
     steps = 3200 if shape[0] < 10 else 20
     with worker(host, source) as it:
-        replay = it.replay(Start(np.zeros(shape, dtype=np.uint8), 0, (1,)), [Action(1)] * steps)
+        replay = it.replay(InitialObservation(np.zeros(shape, dtype=np.uint8), 0, (1,)), [Action(1)] * steps)
     assert replay.frames.shape == (steps + 1, *shape)
     assert (replay.frames[:, -1, -1] == 7).all()
     if shape != (1, 1):
@@ -168,7 +170,7 @@ def test_frames_of_any_shape(host: Host, shape: tuple[int, int]) -> None:
 
 def test_frames_too_large_to_show_are_a_host_error(host: Host) -> None:
     with worker(host, counter()) as it, pytest.raises(HostError, match="larger"):
-        it.replay(Start(np.zeros((4096, 4096), dtype=np.uint8), 0, (1,)), [])
+        it.replay(InitialObservation(np.zeros((4096, 4096), dtype=np.uint8), 0, (1,)), [])
 
 
 @pytest.mark.parametrize(
@@ -272,12 +274,12 @@ def test_live_steps_go_on_from_where_the_replay_ended(host: Host) -> None:
         with pytest.raises(RuntimeError, match="replay"):
             it.step(Action(1))
         it.replay(START, [Action(1)] * 2)
-        assert it.holds() is False
+        assert it.check_goal() is False
         one, two = it.step(Action(1)), it.step(Action(2))
         assert isinstance(one, Prediction) and isinstance(two, Prediction)
         assert (one.frame[0, 0], one.status, two.frame[0, 0], two.status) == (3, R, 4, C)
         assert not one.frame.flags.writeable
-        assert it.holds() is True
+        assert it.check_goal() is True
         with pytest.raises(RuntimeError, match="never searched"):
             it.search(PLENTY)
         it.replay(START, [])
@@ -288,7 +290,7 @@ def test_a_live_step_that_fails_is_a_fault_and_the_worker_stands_nowhere(host: H
     with worker(host, counter(step="if state == 1: raise ValueError('no')")) as it:
         it.replay(START, [Action(1)])
         fault = it.step(Action(1))
-        assert isinstance(fault, Fault) and fault.kind == "exception" and "ValueError: no" in fault.reason
+        assert isinstance(fault, ProgramError) and fault.kind == "exception" and "ValueError: no" in fault.reason
         with pytest.raises(RuntimeError):
             it.step(Action(1))
 
@@ -297,15 +299,15 @@ def test_a_live_step_that_stalls_ends(host: Host) -> None:
     with worker(host, counter(step="while state: pass")) as it:
         it.replay(START, [Action(1)])
         fault = it.step(Action(1))
-        assert isinstance(fault, Fault) and fault.kind == "time"
+        assert isinstance(fault, ProgramError) and fault.kind == "time"
         assert it.step is not None and it.replay(START, []).fault == fault
 
 
 def test_a_subgoal_sees_the_programs_names(host: Host) -> None:
     with worker(host, counter(top="LIMIT = 2")) as it:
         it.replay(START, [Action(1)] * 3)
-        assert it.holds("def subgoal(state):\n    return state > LIMIT") is True
-        assert it.holds("def subgoal(state):\n    return state < LIMIT") is False
+        assert it.check_goal("def subgoal(state):\n    return state > LIMIT") is True
+        assert it.check_goal("def subgoal(state):\n    return state < LIMIT") is False
         for source, says in [
             ("def other(state): pass", "`def subgoal(state) -> bool`"),
             ("def subgoal(:", "The subgoal does not compile (SyntaxError"),
@@ -316,8 +318,8 @@ def test_a_subgoal_sees_the_programs_names(host: Host) -> None:
             ("def subgoal(state): raise SystemExit", "tried to exit"),
             ("def subgoal(state): open('/etc/passwd')", "not allowed"),
         ]:
-            for fault in (it.holds(source), it.search(PLENTY, source)):
-                assert isinstance(fault, Fault) and fault.kind == "subgoal" and says in fault.reason, fault
+            for fault in (it.check_goal(source), it.search(PLENTY, source)):
+                assert isinstance(fault, ProgramError) and fault.kind == "subgoal" and says in fault.reason, fault
         found = it.search(PLENTY, "def subgoal(state): return state == 7")
         assert isinstance(found, Found) and len(found.actions) == 4
 
@@ -340,7 +342,7 @@ def test_nondeterminism_shows(host: Host, render: str, same: bool, twin_same: bo
     one = loaded(host, counter(top="import time\nORDER = list({'a' * n for n in range(1, 60)})", render=render))
     shown = []
     for twin in (False, False, True):
-        it = one.worker(twin=twin)
+        it = one.start_worker(twin=twin)
         assert isinstance(it, Worker)
         with it:
             shown.append(it.replay(START, [Action(1)]).frames)

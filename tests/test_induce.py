@@ -11,26 +11,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from meadow import Meadow, case_of, recorded
 
-from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, trace
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, find_rule_citations
 from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
-from lawbook.core.results import Limits, NoPlan, Outcome, Plan, Probe, Subgoal, Verdict
+from lawbook.core.results import Limits, NoPlan, Plan, Probe, Subgoal, Verdict, VerdictKind
 from lawbook.errors import UsageError
-from lawbook.minds.base import Case, Version, Why
+from lawbook.minds.base import Case, Trigger, Version
 from lawbook.minds.induce import SOURCE
-from lawbook.minds.induce.avatar_detection import looks_of
-from lawbook.minds.induce.motion import Mover, movers
+from lawbook.minds.induce.avatar_detection import find_avatar_looks
+from lawbook.minds.induce.motion import Mover, find_movers
 from lawbook.planning.planner import find_plan
 from lawbook.protocols import gate
-from lawbook.protocols.protocol import find_protocol
+from lawbook.protocols.protocol import get_protocol
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
 
 LEFT, DOWN, RIGHT, UP = 1, 2, 3, 4
-RULES = find_protocol("memento3")
+RULES = get_protocol("memento3")
 BUG = ((1, -1, 1), (4, 1, 4), (1, 1, -1))
 RING = ((5, 6, 5), (6, 5, 6), (5, 6, 5))
 BLOCK = ((6, 6, 5), (6, 6, 5), (5, 5, 5))
@@ -49,8 +49,8 @@ def host() -> Iterator[Host]:
 def proposed(case: Case) -> tuple[Proposal, Hypothesis]:
     """What a fresh mind proposes, checked against the decision rules."""
     proposal = SOURCE.make("").propose(case)
-    assert gate.broken_rule(RULES, case.hypothesis, case.admissible, proposal) is None
-    return proposal, proposal.applied_to(case.hypothesis)
+    assert gate.find_broken_rule(RULES, case.hypothesis, case.admissible, proposal) is None
+    return proposal, proposal.apply_to(case.hypothesis)
 
 
 def checked(host: Host, hypothesis: Hypothesis, record: Record) -> Verdict:
@@ -63,7 +63,7 @@ def way(host: Host, hypothesis: Hypothesis, record: Record, subgoal: Subgoal | N
     """The plan of this hypothesis from where the record has got to, as action numbers."""
     program = host.load(hypothesis.files)
     assert isinstance(program, Program), program
-    found = find_plan(program, record.here, Limits(nodes=20_000, depth=50), subgoal.source if subgoal else None)
+    found = find_plan(program, record.current, Limits(nodes=20_000, depth=50), subgoal.source if subgoal else None)
     assert isinstance(found, Plan | NoPlan), found
     return [action.id for action in found.actions] if isinstance(found, Plan) else []
 
@@ -104,7 +104,7 @@ def test_a_proposal_reproduces_its_record_exactly(host: Host, world: Meadow, act
     verdict = checked(host, hypothesis, record)
     assert verdict.admissible, verdict.reason
     assert SOURCE.make("").judge(case, hypothesis).faithful
-    if not (record.needs_reset or record.won):
+    if not (record.needs_reset or record.is_won):
         answer = SOURCE.make("").explore(case)
         assert isinstance(answer, Probe) and answer.action.id in (1, 2, 3, 4)  # nothing is admissible yet, so nobody plans
 
@@ -138,7 +138,7 @@ def test_one_record_one_answer() -> None:
 def test_every_rule_is_cited_and_what_is_not_known_is_asked(host: Host) -> None:
     record = recorded(Meadow([["@..o", "#.cG"]]), [RIGHT, RIGHT, DOWN, LEFT, LEFT, UP, RIGHT, RIGHT])
     _, hypothesis = proposed(case_of(record))
-    found = trace(hypothesis)
+    found = find_rule_citations(hypothesis)
     assert len(found.rules) > 7 and not found.uncited and not found.unknown
     for sentence in (
         "The avatar is the single cell of colour 1.",
@@ -192,8 +192,8 @@ def test_of_several_figures_that_look_like_it_the_avatar_is_the_one_that_went(ho
 def test_what_was_learnt_holds_in_another_level(host: Host) -> None:
     levels = [["@.#o.", "...G.", "#####", "....."], ["o..#G", "#.#..", "@..o.", "....."]]
     seen = recorded(Meadow(levels, look=BUG), [RIGHT, RIGHT, DOWN, LEFT, UP, RIGHT, DOWN, RIGHT, RIGHT])
-    assert seen.level == 1 and len(seen.here) == 0
-    _, hypothesis = proposed(case_of(seen, Why.MISMATCH))
+    assert seen.level == 1 and len(seen.current) == 0
+    _, hypothesis = proposed(case_of(seen, Trigger.MISMATCH))
     plan = way(host, hypothesis, seen)
     world = Meadow(levels, look=BUG)
     world.level = 1
@@ -247,7 +247,7 @@ def test_a_guess_that_was_reached_in_vain_is_dropped(host: Host) -> None:
 
 
 def explored(record: Record, hypothesis: Hypothesis, **given: object) -> Subgoal | Probe:
-    return SOURCE.make("").explore(case_of(record, Why.EXPLORE, hypothesis=hypothesis, admissible=True, **given))
+    return SOURCE.make("").explore(case_of(record, Trigger.EXPLORE, hypothesis=hypothesis, admissible=True, **given))
 
 
 def test_it_walks_to_what_it_does_not_know_and_then_touches_it(host: Host) -> None:
@@ -292,7 +292,7 @@ def test_what_kills_is_not_tried_again(host: Host) -> None:
 def test_what_stands_is_retained_when_nothing_speaks_against_it() -> None:
     record = recorded(Meadow([["@..#"]]), [RIGHT, RIGHT, RIGHT])
     _, hypothesis = proposed(case_of(record))
-    for why in (Why.NO_PLAN, Why.LEVEL, Why.SIMPLIFY):
+    for why in (Trigger.NO_PLAN, Trigger.LEVEL, Trigger.SIMPLIFY):
         again, _ = proposed(case_of(record, why, hypothesis=hypothesis, admissible=True))
         assert again.decision is Decision.RETAIN and again.rulebook is None and again.files is None
 
@@ -302,7 +302,7 @@ def test_a_mismatch_revises_the_rulebook() -> None:
     for length in (0, 1, 2):
         _, hypothesis = proposed(case_of(recorded(Meadow(world), actions[:length])))
         longer = recorded(Meadow(world), actions[: length + 1])
-        again, _ = proposed(case_of(longer, Why.MISMATCH, hypothesis=hypothesis))
+        again, _ = proposed(case_of(longer, Trigger.MISMATCH, hypothesis=hypothesis))
         if length != 1:  # the second step was foretold
             assert again.decision is Decision.REVISE_RULEBOOK
 
@@ -312,18 +312,18 @@ def test_without_a_rulebook_only_code_is_proposed(host: Host) -> None:
     case = case_of(record, needs_rulebook=False)
     proposal = SOURCE.make("").propose(case)
     assert proposal.decision is Decision.REPAIR_CODE and proposal.rulebook is None
-    assert gate.broken_rule(find_protocol("no-rulebook"), None, False, proposal) is None
-    assert checked(host, proposal.applied_to(None), record).admissible
+    assert gate.find_broken_rule(get_protocol("no-rulebook"), None, False, proposal) is None
+    assert checked(host, proposal.apply_to(None), record).admissible
 
 
 def test_what_was_refused_is_not_proposed_again(host: Host) -> None:
     record = recorded(Meadow([["@.o", "..G"]], look=BUG), [RIGHT, LEFT, DOWN, RIGHT, UP])
     history: list[Version] = []
-    for _ in range(gate.ROUNDS):
-        proposal, hypothesis = proposed(case_of(record, Why.REFUSED, history=tuple(history)))
+    for _ in range(gate.MAX_REFUSALS):
+        proposal, hypothesis = proposed(case_of(record, Trigger.REFUSED, history=tuple(history)))
         if any(version.hypothesis == hypothesis for version in history):
             break
-        history.append(Version(proposal.decision, hypothesis, Outcome.FAULT, "broken", record.actions))
+        history.append(Version(proposal.decision, hypothesis, VerdictKind.FAULT, "broken", record.n_actions))
         assert checked(host, hypothesis, record).admissible
     assert len(history) >= 2
     assert "No avatar is known" in history[-1].hypothesis.rulebook  # at last by heart, with no avatar in it
@@ -336,8 +336,8 @@ def test_a_figure_of_several_colours_is_one_group() -> None:
     world = Meadow([["...", "@..", "..."]], look=BUG)
     before = world.reset().frame
     after = world.step(Action(RIGHT)).frame
-    assert Mover(BUG, 3, 0, (0, 3)) in movers(before, after)
-    assert movers(before, before) == []
+    assert Mover(BUG, 3, 0, (0, 3)) in find_movers(before, after)
+    assert find_movers(before, before) == []
 
 
 def test_a_figure_that_goes_its_own_way_is_no_avatar() -> None:
@@ -353,7 +353,7 @@ def test_a_figure_that_goes_its_own_way_is_no_avatar() -> None:
     for step, action in enumerate([1, 2, 3, 1, 1, 2, 3, 3, 2, 2, 1, 3], start=1):
         avatar = min(max(avatar + {1: 1, 2: -1, 3: 0}[action], 0), 5)
         record.extend(Action(action), frame(step, avatar))
-    assert looks_of(record) == (((4,),),)
+    assert find_avatar_looks(record) == (((4,),),)
 
 
 # -- and plays --------------------------------------------------------------------------------------------------------------
@@ -375,11 +375,11 @@ def test_a_figure_that_goes_its_own_way_is_no_avatar() -> None:
 )
 def test_it_wins(tmp_path: Path, host: Host, world: str, protocol: str, population: int, budget: int) -> None:
     config = RunConfig(world, protocol=protocol, population=population, budget=budget)
-    with new_run(config, tmp_path, host=host) as (_, session):
+    with start_run(config, tmp_path, host=host) as (_, session):
         play(session)
-        assert session.state.ending is Ending.WON
+        assert session.state.outcome is RunOutcome.WON
         history = [version for member in session.state.members for version in member.history]
-        assert all(version.outcome is Outcome.ADMISSIBLE for version in history)
+        assert all(version.outcome is VerdictKind.ADMISSIBLE for version in history)
 
 
 def test_it_takes_nothing_after_a_colon() -> None:

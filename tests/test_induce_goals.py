@@ -12,14 +12,14 @@ from meadow import Meadow, case_of, recorded
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import Action, Observation, Record, Status, freeze
 from lawbook.core.results import Limits, Plan
-from lawbook.minds.base import Why
+from lawbook.minds.base import Trigger
 from lawbook.minds.induce import SOURCE
-from lawbook.minds.induce.co_movers import studied
-from lawbook.minds.induce.law_induction import rivals
+from lawbook.minds.induce.co_movers import analyse_record
+from lawbook.minds.induce.law_induction import find_rival_laws
 from lawbook.minds.induce.looks import find
 from lawbook.minds.induce.predicates import holds
-from lawbook.minds.induce.ranking import tables
-from lawbook.minds.induce.state_goals import bits
+from lawbook.minds.induce.ranking import parse_laws
+from lawbook.minds.induce.state_goals import compute_description_bits
 from lawbook.planning.planner import find_plan
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
@@ -75,7 +75,7 @@ def clicked(world: Lamps, places: Sequence[tuple[int, int]]) -> Record:
     record.extend(None, world.observe())
     clicks = [Action(CLICK, 29, 13), Action(CLICK, 17, 5)] + [Action(CLICK, 1 + 3 * col, 1 + 3 * row) for row, col in places]
     for action in clicks:
-        if not record.won:
+        if not record.is_won:
             record.extend(action, world.step(action))
     return record
 
@@ -86,7 +86,7 @@ def board(text: str) -> Lit:
 
 
 def goals(record: Record) -> list[tuple[tuple[str, object], ...]]:
-    return [laws.goals for laws in rivals(studied(record))]
+    return [laws.goals for laws in find_rival_laws(analyse_record(record))]
 
 
 def plan(host: Host, hypothesis: Hypothesis, record: Record) -> tuple[Action, ...]:
@@ -95,15 +95,15 @@ def plan(host: Host, hypothesis: Hypothesis, record: Record) -> tuple[Action, ..
     assert isinstance(program, Program), program
     verdict = verify(program, record)
     assert verdict.admissible, verdict.reason
-    found = find_plan(program, record.here, Limits(nodes=5_000, depth=40), clicks=(CLICK,))
+    found = find_plan(program, record.current, Limits(nodes=5_000, depth=40), clicks=(CLICK,))
     return found.actions if isinstance(found, Plan) else ()
 
 
-def proposals(record: Record, population: int, why: Why = Why.START) -> list[Hypothesis]:
+def proposals(record: Record, population: int, why: Trigger = Trigger.START) -> list[Hypothesis]:
     """What the members of a population propose one after the other, each seeing the texts of those before."""
     mind, told = SOURCE.make(""), list[Hypothesis]()
     for member in range(population):
-        told.append(mind.propose(case_of(record, why, member=member, population=population, rivals=tuple(told))).applied_to(None))
+        told.append(mind.propose(case_of(record, why, member=member, population=population, rivals=tuple(told))).apply_to(None))
     return told
 
 
@@ -130,7 +130,7 @@ def test_each_predicate_means_what_it_says() -> None:
 
 def test_the_cheapest_to_write_down_comes_first() -> None:
     kinds = [("none", ON), ("left", (ON, 1)), ("alike", (ON, OFF)), ("match", (0, 0, 2, 2, 0, 3, 1, 0, "as it is"))]
-    costs = [bits(kind) for kind in kinds]
+    costs = [compute_description_bits(kind) for kind in kinds]
     assert costs[0] < costs[1] <= costs[2] < costs[3]
 
 
@@ -183,14 +183,14 @@ def test_a_region_like_a_pattern(host: Host, small: bool) -> None:
     assert (wanted, here) in goals(record)  # the first level's, and this one's
     for action in _solved(host, record, here, small, [(0, 2), (1, 2)]):
         record.extend(action, world.step(action))
-    assert record.won
+    assert record.is_won
 
 
 def _solved(host: Host, record: Record, goal: object, small: bool, clicks: Sequence[tuple[int, int]]) -> Sequence[Action]:
     """What the member with this goal would do. A pattern of lamps looks as if it could be clicked, so there `clicks` are told."""
     if not small:
         return [Action(CLICK, *_lamp(*place)) for place in clicks]
-    holder = next(told for told in proposals(record, 8) if (laws := tables(told)) is not None and laws.goals[-1] == goal)
+    holder = next(told for told in proposals(record, 8) if (laws := parse_laws(told)) is not None and laws.goals[-1] == goal)
     return plan(host, holder, record)
 
 
@@ -215,7 +215,7 @@ def test_none_left_of_a_kind_that_an_avatar_takes(host: Host) -> None:
     record = recorded(Feast(levels, look=BUG, tiles=TILES), [LEFT, RIGHT, UP, DOWN, DOWN, LEFT, UP, RIGHT, RIGHT, UP, RIGHT, DOWN])
     assert record.level == 1
     record.extend(Action(DOWN), _again(levels).step(Action(DOWN)))
-    (told, *_) = proposals(record, 1, Why.LEVEL)
+    (told, *_) = proposals(record, 1, Trigger.LEVEL)
     assert "there is no the figure of 3 x 3 cells in colour 9" in told.rulebook
 
 
@@ -244,28 +244,28 @@ def test_a_member_that_was_wrong_takes_what_no_other_holds(host: Host) -> None:
     rows = [["...a...", ".......", "b..@..c", ".......", "...d..."]]
     record = recorded(Meadow(rows, tiles=MARKS), tour)
     told = proposals(record, 2)
-    assert tables(told[0]).guess != tables(told[1]).guess  # type: ignore[union-attr]
+    assert parse_laws(told[0]).guess != parse_laws(told[1]).guess  # type: ignore[union-attr]
     way = [action.id for action in plan(host, told[0], record)]
     later = recorded(Meadow(rows, tiles=MARKS), [*tour, *way])
-    case = case_of(later, Why.MISMATCH, member=0, population=2, hypothesis=told[0], rivals=(told[1],))
-    anew = SOURCE.make("").propose(case).applied_to(told[0])
-    assert tables(anew).guess not in (tables(told[0]).guess, tables(told[1]).guess, None)  # type: ignore[union-attr]
+    case = case_of(later, Trigger.MISMATCH, member=0, population=2, hypothesis=told[0], rivals=(told[1],))
+    anew = SOURCE.make("").propose(case).apply_to(told[0])
+    assert parse_laws(anew).guess not in (parse_laws(told[0]).guess, parse_laws(told[1]).guess, None)  # type: ignore[union-attr]
     # One that was wrong about something else keeps its guess.
-    case = case_of(later, Why.MISMATCH, member=1, population=2, hypothesis=told[1], rivals=(anew,))
-    assert tables(SOURCE.make("").propose(case).applied_to(told[1])).guess == tables(told[1]).guess  # type: ignore[union-attr]
+    case = case_of(later, Trigger.MISMATCH, member=1, population=2, hypothesis=told[1], rivals=(anew,))
+    assert parse_laws(SOURCE.make("").propose(case).apply_to(told[1])).guess == parse_laws(told[1]).guess  # type: ignore[union-attr]
 
 
 def test_a_text_is_read_back_as_the_laws_it_was_written_from() -> None:
     record = recorded(Meadow([["@..o", "#.cG"]]), [RIGHT, RIGHT, DOWN, LEFT, LEFT, UP, RIGHT, RIGHT])
-    laws = rivals(studied(record))[0]
-    found = tables(proposals(record, 1)[0])
+    laws = find_rival_laws(analyse_record(record))[0]
+    found = parse_laws(proposals(record, 1)[0])
     assert found is not None and replace(found, starts={}, places={}, histories=()) == laws
 
 
 @pytest.mark.parametrize("text", ["", "guess = 1", "import os", "guess = os.getcwd()", "x = (" * 500, "bodies = ["])
 def test_a_text_of_somebody_else_is_nobodys(text: str) -> None:
-    assert tables(Hypothesis("R1. x", {"world_model_engine.py": "", "learnt.py": text})) is None
-    assert tables(Hypothesis("R1. x", {"world_model_engine.py": ""})) is None
+    assert parse_laws(Hypothesis("R1. x", {"world_model_engine.py": "", "learnt.py": text})) is None
+    assert parse_laws(Hypothesis("R1. x", {"world_model_engine.py": ""})) is None
 
 
 def test_nothing_of_a_text_is_run() -> None:
@@ -274,4 +274,4 @@ def test_nothing_of_a_text_is_run() -> None:
     told = proposals(record, 1)[0]
     spoilt = told.files["learnt.py"].replace("floor = ", "floor = __import__('os').getcwd() or ")
     assert spoilt != told.files["learnt.py"]
-    assert tables(Hypothesis(told.rulebook, {**told.files, "learnt.py": spoilt})) is None
+    assert parse_laws(Hypothesis(told.rulebook, {**told.files, "learnt.py": spoilt})) is None

@@ -27,7 +27,7 @@ def host() -> Iterator[Host]:
 def learnt(host: Host, record: Record) -> tuple[Hypothesis, Program, int]:
     """What is proposed, loaded and verified, and how much of the record it has learnt by heart."""
     mind, case = SOURCE.make(""), case_of(record)
-    hypothesis = mind.propose(case).applied_to(None)
+    hypothesis = mind.propose(case).apply_to(None)
     program = host.load(hypothesis.files)
     assert isinstance(program, Program), program
     verdict = verify(program, record)

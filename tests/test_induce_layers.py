@@ -12,11 +12,11 @@ from meadow import case_of
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
 from lawbook.core.results import Limits, Plan, Probe
-from lawbook.experiments.one_step_accuracy import _until
+from lawbook.experiments.one_step_accuracy import _truncate_record
 from lawbook.minds.graph import SOURCE as GRAPH
 from lawbook.minds.induce import SOURCE
-from lawbook.minds.induce.clicks import taps
-from lawbook.minds.induce.status_bars import strips
+from lawbook.minds.induce.clicks import induce_click_laws
+from lawbook.minds.induce.status_bars import find_strips
 from lawbook.planning.planner import find_plan
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
@@ -42,7 +42,7 @@ def recorded(shows: Callable[[Sequence[Action]], tuple[np.ndarray, Status]], act
 
 
 def learnt(host: Host, record: Record) -> tuple[Hypothesis, Program]:
-    hypothesis = SOURCE.make("").propose(case_of(record)).applied_to(None)
+    hypothesis = SOURCE.make("").propose(case_of(record)).apply_to(None)
     program = host.load(hypothesis.files)
     assert isinstance(program, Program), program
     verdict = verify(program, record)
@@ -81,8 +81,8 @@ def tour(number: int) -> list[Action]:
 def test_a_strip_and_its_end_are_foretold_further_than_they_were_seen(host: Host, length: int, p: int, q: int) -> None:
     life = next(t for t in range(99) if t * p // q >= length)
     whole = recorded(striped(length, p, q), [*tour(life), RESET, *tour(life)])
-    seen = _until(whole, life + 1 + life // 2)
-    (strip,) = strips(seen)
+    seen = _truncate_record(whole, life + 1 + life // 2)
+    (strip,) = find_strips(seen)
     assert (strip.full, strip.empty, strip.when) == (7, 9, "always")
     hypothesis, program = learnt(host, seen)
     assert "empties from colour 7 to 9" in hypothesis.rulebook and "learnt by heart (" not in hypothesis.rulebook
@@ -95,7 +95,7 @@ def test_the_search_leaves_a_strip_out_but_not_its_end(host: Host) -> None:
 
     def way(row: int, col: int) -> object:
         source = f"def subgoal(state):\n    return (state.core.row, state.core.col) == ({row}, {col})\n"
-        return find_plan(program, record.here, Limits(nodes=5_000, depth=30), source)
+        return find_plan(program, record.current, Limits(nodes=5_000, depth=30), source)
 
     near, far = way(2, 8), way(2, 22)
     assert isinstance(near, Plan) and not near.certified
@@ -124,7 +124,7 @@ def lamps(since: Sequence[Action]) -> tuple[np.ndarray, Status]:
 def test_what_a_click_turns_is_learnt_once_for_all_of_a_kind(host: Host) -> None:
     clicks = [Action(6, 3 + 3 * place, 3) for place in (1, 3, 1, 2)]
     record = recorded(lamps, clicks)
-    found = taps(record)
+    found = induce_click_laws(record)
     assert {(len(one), len(one[0])) for one, _ in found.turns} == {(3, 3)}
     _, program = learnt(host, record)
     whole = recorded(lamps, [*clicks, Action(6, 12, 3), Action(6, 6, 3), Action(6, 1, 1)])  # places and lamps it never clicked
@@ -209,7 +209,7 @@ def test_the_graph_mind_does_nothing_twice_in_one_frame() -> None:
         record = recorded(foggy, actions)
         found = GRAPH.make("").explore(case_of(record))
         assert isinstance(found, Probe)
-        mark = record.here.last.frame.tobytes(), found.action
+        mark = record.current.last.frame.tobytes(), found.action
         assert mark not in done or found.question.startswith("On the way")
         done.add(mark)
         actions.append(found.action)

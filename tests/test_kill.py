@@ -20,12 +20,12 @@ import pytest
 from minds import Scripted
 from stories import NO_GOAL, NO_HOLES, NOWHERE, PROBES, TRUE, UNFAITHFUL, told
 
-from lawbook.audit.report import audit
+from lawbook.audit.report import audit_run
 from lawbook.core.record import RESET
 from lawbook.errors import HostError, LawbookError, MindError, WorldError
-from lawbook.ledger.ledger import Event, Kind, Ledger
-from lawbook.runs.folder import RunConfig, RunFolder, runs_in
-from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.runs.folder import RunConfig, RunFolder, list_runs
+from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.sandbox.host import Host
 from lawbook.sandbox.worker_client import Worker
@@ -47,23 +47,23 @@ def host() -> Iterator[Host]:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory, host: Host) -> list[Event]:
-    with new_run(LAKE, tmp_path_factory.mktemp("whole"), host=host, mind=mind()) as (_, session):
+    with start_run(LAKE, tmp_path_factory.mktemp("whole"), host=host, mind=mind()) as (_, session):
         play(session)
-        return list(session.journal.ledger)
+        return list(session.event_log.ledger)
 
 
 def resumed(folder: RunFolder, host: Host | None = None) -> list[Event]:
     """Go on to the end; what then stands in the ledger, which holds in every line of a strict audit."""
-    with resumed_run(folder, host=host, mind=mind()) as session:
+    with resume_run(folder, host=host, mind=mind()) as session:
         play(session)
-        events = list(session.journal.ledger)
-    found = audit(folder, strict=True)
+        events = list(session.event_log.ledger)
+    found = audit_run(folder, strict=True)
     assert found.holds, [line for line in found.lines if line.ok is False]
     return events
 
 
 def the_run(out: Path) -> RunFolder:
-    (folder,) = runs_in(out)
+    (folder,) = list_runs(out)
     return folder
 
 
@@ -89,7 +89,7 @@ def test_a_worker_that_somebody_kills_changes_nothing(
     tmp_path: Path, host: Host, undisturbed: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before whichever message it dies: when it loads, is verified, searched, rolled, asked for a subgoal, stepped."""
-    say, sent, victim = Worker._say, 0, -1
+    say, sent, victim = Worker._send_message, 0, -1
 
     def heard(worker: Worker, *given: Any) -> Any:
         nonlocal sent
@@ -101,9 +101,9 @@ def test_a_worker_that_somebody_kills_changes_nothing(
     monkeypatch.setattr(Worker, "_say", heard)
 
     def played(name: str) -> list[Event]:
-        with new_run(LAKE, tmp_path / name, host=host, mind=mind()) as (_, session):
+        with start_run(LAKE, tmp_path / name, host=host, mind=mind()) as (_, session):
             play(session)
-            return list(session.journal.ledger)
+            return list(session.event_log.ledger)
 
     assert told(played("whole")) == told(undisturbed)
     messages = sent
@@ -120,9 +120,9 @@ def test_a_host_that_dies_while_a_trajectory_begins_is_made_good_for_when_the_ru
     """The observation is written down, the members have not entered what begins with it: the resumed run sees to that."""
     append = Ledger.append
 
-    def appended(ledger: Ledger, kind: Kind, body: Any, **given: Any) -> Event:
+    def appended(ledger: Ledger, kind: EventKind, body: Any, **given: Any) -> Event:
         event = append(ledger, kind, body, **given)
-        if kind is Kind.OBSERVE and body["action"] == (None if opens == "the world" else [RESET.id]):
+        if kind is EventKind.OBSERVE and body["action"] == (None if opens == "the world" else [RESET.id]):
             for pid in mortal.pids:
                 os.kill(pid, signal.SIGKILL)
         return event
@@ -131,7 +131,7 @@ def test_a_host_that_dies_while_a_trajectory_begins_is_made_good_for_when_the_ru
     with (
         Host() as mortal,
         pytest.raises(HostError, match="--resume"),
-        new_run(LAKE, tmp_path, host=mortal, mind=mind()) as (_, session),
+        start_run(LAKE, tmp_path, host=mortal, mind=mind()) as (_, session),
     ):
         play(session)
     monkeypatch.undo()
@@ -144,12 +144,12 @@ def test_a_world_that_is_killed_at_an_action_gets_it_again(
     step = WorldProcess.step
 
     def stepped(world: WorldProcess, action: Any) -> Any:
-        if session.state.sent >= 3:
+        if session.state.n_actions >= 3:
             os.kill(world.pid, signal.SIGKILL)
         return step(world, action)
 
     monkeypatch.setattr(WorldProcess, "step", stepped)
-    with pytest.raises(WorldError, match="SIGKILL"), new_run(LAKE, tmp_path, host=host, mind=mind()) as (_, session):
+    with pytest.raises(WorldError, match="SIGKILL"), start_run(LAKE, tmp_path, host=host, mind=mind()) as (_, session):
         play(session)
     monkeypatch.undo()
     assert told(resumed(the_run(tmp_path), host)) == told(undisturbed)
@@ -160,9 +160,9 @@ def test_a_world_that_is_killed_at_an_action_gets_it_again(
 
 def paused_by(tmp_path: Path, host: Host, hinder: Callable[[Any], None], at: int) -> str:
     """Play, call `hinder` with the session when so many actions have been sent, and return the sentence that it ends in."""
-    with pytest.raises(LawbookError) as raised, new_run(LAKE, tmp_path, host=host, mind=mind()) as (_, session):
-        session.journal.listeners.append(
-            lambda event: hinder(session) if event.kind is Kind.OBSERVE and session.state.sent == at else None
+    with pytest.raises(LawbookError) as raised, start_run(LAKE, tmp_path, host=host, mind=mind()) as (_, session):
+        session.event_log.listeners.append(
+            lambda event: hinder(session) if event.kind is EventKind.OBSERVE and session.state.n_actions == at else None
         )
         play(session)
     return str(raised.value)
@@ -200,12 +200,12 @@ def test_a_ledger_that_cannot_be_written_pauses_the_run_with_a_sentence_and_lose
 
 
 def test_a_database_that_is_busy_for_a_moment_is_waited_for(tmp_path: Path, host: Host, undisturbed: list[Event]) -> None:
-    with new_run(LAKE, tmp_path, host=host, mind=mind()) as (folder, session):
+    with start_run(LAKE, tmp_path, host=host, mind=mind()) as (folder, session):
         other = sqlite3.connect(folder.ledger, isolation_level=None, check_same_thread=False)
         other.execute("BEGIN IMMEDIATE")
         threading.Timer(0.3, other.close).start()
         play(session)
-        assert told(list(session.journal.ledger)) == told(undisturbed)
+        assert told(list(session.event_log.ledger)) == told(undisturbed)
 
 
 def test_a_clock_that_jumps_changes_no_more_than_times(
@@ -239,14 +239,14 @@ def test_a_memory_that_is_corrupted_while_the_run_goes_on_pauses_it_and_is_made_
 
 
 def test_a_lock_that_a_dead_git_has_left_does_not_stop_a_run(tmp_path: Path, host: Host, undisturbed: list[Event]) -> None:
-    with new_run(LAKE, tmp_path, host=host, mind=mind()) as (folder, session):
-        session.journal.listeners.append(
+    with start_run(LAKE, tmp_path, host=host, mind=mind()) as (folder, session):
+        session.event_log.listeners.append(
             lambda event: (
                 (session.git.path / ".git" / "index.lock").touch()
-                if event.kind is Kind.OBSERVE and session.state.sent == 1
+                if event.kind is EventKind.OBSERVE and session.state.n_actions == 1
                 else None
             )
         )
         play(session)
-        assert told(list(session.journal.ledger)) == told(undisturbed)
-    assert audit(folder).holds
+        assert told(list(session.event_log.ledger)) == told(undisturbed)
+    assert audit_run(folder).holds

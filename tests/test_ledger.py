@@ -20,8 +20,8 @@ from hypothesis.extra import numpy as arrays
 
 from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
 from lawbook.errors import LawbookError, UsageError
-from lawbook.ledger.ledger import GENESIS, Kind, Ledger, StoredFrames, pack_observation, read_observation
-from lawbook.runs.state import fold
+from lawbook.ledger.ledger import GENESIS, EventKind, Ledger, StoredFrames, pack_observation, read_observation
+from lawbook.runs.state import fold_events
 
 FRAMES = arrays.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9)))
 JSON = st.recursive(
@@ -45,24 +45,24 @@ def picture(*values: int) -> np.ndarray:
 
 
 def write_observation(ledger: Ledger, seen: Observation, action: Action | None, trajectory: int) -> Observation:
-    event = ledger.append(Kind.OBSERVE, pack_observation(ledger, seen, action, trajectory))
+    event = ledger.append(EventKind.OBSERVE, pack_observation(ledger, seen, action, trajectory))
     return read_observation(ledger, event.body)
 
 
 def opened(ledger: Ledger, levels: int | None = None) -> None:
     """An opening as far as a fold looks at it."""
-    ledger.append(Kind.OPEN, {"run": {"population": 1}, "spec": {"levels": levels}})
+    ledger.append(EventKind.OPEN, {"run": {"population": 1}, "spec": {"levels": levels}})
 
 
 def filled(path: Path) -> Ledger:
     """Six events, with frames and texts stored on the way."""
     ledger = Ledger.create(path)
-    ledger.append(Kind.OPEN, {"seed": 1}, now=10.0)
+    ledger.append(EventKind.OPEN, {"seed": 1}, now=10.0)
     for number in range(1, 4):
         names = [ledger.put_frame(picture(number)), ledger.put_frame(picture(number, number))]
-        ledger.append(Kind.OBSERVE, {"frames": names}, now=10.0 + number)
-    ledger.append(Kind.PROPOSE, {"rulebook": ledger.put_text("R1 walls stop")}, now=20.0)
-    ledger.append(Kind.NOTE, {"text": "done"}, now=21.0)
+        ledger.append(EventKind.OBSERVE, {"frames": names}, now=10.0 + number)
+    ledger.append(EventKind.PROPOSE, {"rulebook": ledger.put_text("R1 walls stop")}, now=20.0)
+    ledger.append(EventKind.NOTE, {"text": "done"}, now=21.0)
     ledger.commit()
     return ledger
 
@@ -83,33 +83,33 @@ def test_reads_back_what_was_written(tmp_path: Path) -> None:
     with filled(tmp_path / "l") as ledger:
         events = list(ledger)
         assert [event.seq for event in events] == list(range(6)) and len(ledger) == 6
-        assert [event.kind for event in events] == [Kind.OPEN, *[Kind.OBSERVE] * 3, Kind.PROPOSE, Kind.NOTE]
+        assert [event.kind for event in events] == [EventKind.OPEN, *[EventKind.OBSERVE] * 3, EventKind.PROPOSE, EventKind.NOTE]
         assert [event.time for event in events] == [10.0, 11.0, 12.0, 13.0, 20.0, 21.0]
         assert [event.prev_hash for event in events] == [GENESIS, *(event.hash for event in events[:-1])]
         assert ledger.head == events[-1].hash
         assert ledger.check() is None
     with Ledger.open(tmp_path / "l") as again:
         assert list(again) == events
-        assert [event.seq for event in again.events([Kind.OBSERVE], after=1)] == [2, 3]
-        assert np.array_equal(again.frame(events[1].body["frames"][1]), picture(1, 1))
-        assert again.text(events[4].body["rulebook"]) == "R1 walls stop"
-        assert not again.frame(events[1].body["frames"][0]).flags.writeable
+        assert [event.seq for event in again.read_events([EventKind.OBSERVE], after_seq=1)] == [2, 3]
+        assert np.array_equal(again.get_frame(events[1].body["frames"][1]), picture(1, 1))
+        assert again.get_text(events[4].body["rulebook"]) == "R1 walls stop"
+        assert not again.get_frame(events[1].body["frames"][0]).flags.writeable
 
 
 def test_appended_is_seen_at_once_and_durable_at_commit(tmp_path: Path) -> None:
     with filled(tmp_path / "l") as ledger, Ledger.open(tmp_path / "l", readonly=True) as reader:
         name = ledger.put_frame(picture(9))
-        event = ledger.append(Kind.OBSERVE, {"frames": [name]})
+        event = ledger.append(EventKind.OBSERVE, {"frames": [name]})
         assert list(ledger)[-1] == event and len(ledger) == 7 and ledger.head == event.hash
-        assert np.array_equal(ledger.frame(name), picture(9))
-        assert list(ledger.events([Kind.OBSERVE], after=3)) == [event]
+        assert np.array_equal(ledger.get_frame(name), picture(9))
+        assert list(ledger.read_events([EventKind.OBSERVE], after_seq=3)) == [event]
         assert len(reader) == 6
         ledger.commit()
-        assert list(reader)[-1] == event and np.array_equal(reader.frame(name), picture(9))
+        assert list(reader)[-1] == event and np.array_equal(reader.get_frame(name), picture(9))
         size = (tmp_path / "l-wal").stat().st_size
         ledger.commit()
         assert (tmp_path / "l-wal").stat().st_size == size, "nothing pending is nothing written"
-        ledger.append(Kind.NOTE, {"text": "lost"})
+        ledger.append(EventKind.NOTE, {"text": "lost"})
     with Ledger.open(tmp_path / "l") as again:
         assert len(again) == 7 and again.check() is None
 
@@ -117,13 +117,13 @@ def test_appended_is_seen_at_once_and_durable_at_commit(tmp_path: Path) -> None:
 def test_iteration_sees_what_is_appended_and_committed_meanwhile(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "l") as ledger:
         for number in range(1500):
-            ledger.append(Kind.NOTE, {"number": number})
+            ledger.append(EventKind.NOTE, {"number": number})
         seen = []
         for event in ledger:
             seen.append(event.body["number"])
             if event.seq == 1400:
                 ledger.commit()
-                ledger.append(Kind.NOTE, {"number": 1500})
+                ledger.append(EventKind.NOTE, {"number": 1500})
         assert seen == list(range(1501))
 
 
@@ -132,15 +132,15 @@ def test_content_is_stored_once_and_shape_counts(tmp_path: Path) -> None:
         wide, tall = np.zeros((2, 8), np.uint8), np.zeros((8, 2), np.uint8)
         names = {ledger.put_frame(wide), ledger.put_frame(tall), ledger.put_frame(wide.copy()), ledger.put_text("")}
         assert len(names) == 3
-        assert [ledger.frame(name).shape for name in (ledger.put_frame(wide), ledger.put_frame(tall))] == [(2, 8), (8, 2)]
-        stored = ledger.append(Kind.NOTE, {}).stored
+        assert [ledger.get_frame(name).shape for name in (ledger.put_frame(wide), ledger.put_frame(tall))] == [(2, 8), (8, 2)]
+        stored = ledger.append(EventKind.NOTE, {}).stored
         assert set(stored) == names
         ledger.put_frame(wide)
-        assert ledger.append(Kind.NOTE, {}).stored == ()
+        assert ledger.append(EventKind.NOTE, {}).stored == ()
         ledger.commit()
     with Ledger.open(tmp_path / "l") as again:
         again.put_frame(tall)
-        assert again.append(Kind.NOTE, {}).stored == ()
+        assert again.append(EventKind.NOTE, {}).stored == ()
 
 
 @pytest.mark.parametrize("bad", [np.zeros((2, 2)), np.zeros((0, 2), np.uint8), np.zeros((1, 2, 2), np.uint8)])
@@ -152,7 +152,7 @@ def test_what_is_no_frame_is_refused(tmp_path: Path, bad: np.ndarray) -> None:
 def test_asking_for_what_is_not_there(tmp_path: Path) -> None:
     with filled(tmp_path / "l") as ledger:
         text = ledger.put_text("some text")
-        for ask, name in [(ledger.frame, "00"), (ledger.text, "00"), (ledger.frame, text)]:
+        for ask, name in [(ledger.get_frame, "00"), (ledger.get_text, "00"), (ledger.get_frame, text)]:
             with pytest.raises(UsageError, match=f"holds no .* {name}"):
                 ask(name)
 
@@ -208,7 +208,7 @@ def test_a_replaced_frame_under_its_own_name_is_found(tmp_path: Path) -> None:
     """Stored anew with a consistent id of its own: the chain names another."""
     with Ledger.create(tmp_path / "other") as other:
         forged = other.put_frame(picture(5, 5, 5))
-        other.append(Kind.NOTE, {})
+        other.append(EventKind.NOTE, {})
         other.commit()
     said = tampered(
         tmp_path / "l",
@@ -222,11 +222,11 @@ def test_a_replaced_frame_under_its_own_name_is_found(tmp_path: Path) -> None:
 def test_reading_what_was_altered_is_a_sentence(tmp_path: Path) -> None:
     tampered(tmp_path / "l", "UPDATE contents SET data = x'00'", "UPDATE events SET body = '[' WHERE seq = 2")
     with Ledger.open(tmp_path / "l", readonly=True) as ledger:
-        events = ledger.events()
+        events = ledger.read_events()
         next(events)
         name = next(events).body["frames"][0]
         with pytest.raises(UsageError, match="has been altered"):
-            ledger.frame(name)
+            ledger.get_frame(name)
         with pytest.raises(UsageError, match="Event 2 of the ledger cannot be read"):
             next(events)
 
@@ -234,7 +234,7 @@ def test_reading_what_was_altered_is_a_sentence(tmp_path: Path) -> None:
 def test_no_text_can_forge_an_event(tmp_path: Path) -> None:
     with filled(tmp_path / "l") as ledger:
         evil = f'x"}}\n7\tobserve\t{{"frames":["{"0" * 40}"]}}\0\'); DELETE FROM events; --'
-        ledger.append(Kind.NOTE, {"text": evil})
+        ledger.append(EventKind.NOTE, {"text": evil})
         ledger.commit()
         assert len(list(ledger)) == 7 and list(ledger)[-1].body == {"text": evil} and ledger.check() is None
 
@@ -243,7 +243,7 @@ def test_bodies_json_cannot_hold_are_refused_and_leave_nothing(tmp_path: Path) -
     with filled(tmp_path / "l") as ledger:
         for bad in ({"a": float("nan")}, {"a": object()}, {"a": b""}):
             with pytest.raises((ValueError, TypeError)):
-                ledger.append(Kind.NOTE, bad)
+                ledger.append(EventKind.NOTE, bad)
         with pytest.raises(ValueError, match="gossip"):
             ledger.append("gossip", {})  # type: ignore[arg-type]
         assert len(ledger) == 6
@@ -281,16 +281,16 @@ def test_one_writer(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "l") as ledger:
         assert len(ledger) == 6
     with Ledger.open(tmp_path / "l", readonly=True) as reader, pytest.raises(RuntimeError):
-        reader.append(Kind.NOTE, {})
+        reader.append(EventKind.NOTE, {})
 
 
 def test_a_reader_in_the_middle_of_reading_holds_nobody_up(tmp_path: Path) -> None:
     with filled(tmp_path / "l") as ledger, Ledger.open(tmp_path / "l", readonly=True) as reader:
-        reading = reader.events()
+        reading = reader.read_events()
         next(reading)
         started = time.monotonic()
         for number in range(200):
-            ledger.append(Kind.OBSERVE, {"frames": [ledger.put_frame(picture(1, 2, number))]})
+            ledger.append(EventKind.OBSERVE, {"frames": [ledger.put_frame(picture(1, 2, number))]})
             ledger.commit()
             if number % 50 == 0:
                 assert reader.check() is None
@@ -300,9 +300,9 @@ def test_a_reader_in_the_middle_of_reading_holds_nobody_up(tmp_path: Path) -> No
 
 def test_a_failed_commit_loses_nothing_and_can_be_tried_again(tmp_path: Path) -> None:
     with filled(tmp_path / "l") as ledger:
-        ledger.append(Kind.NOTE, {"frame": ledger.put_frame(picture(7))})
+        ledger.append(EventKind.NOTE, {"frame": ledger.put_frame(picture(7))})
         ledger._db.execute("PRAGMA max_page_count = 1")  # the disk is full: no page can be added
-        ledger.append(Kind.NOTE, {"text": "long " * 20_000})
+        ledger.append(EventKind.NOTE, {"text": "long " * 20_000})
         with pytest.raises(LawbookError, match="make room"):
             ledger.commit()
         with Ledger.open(tmp_path / "l", readonly=True) as reader:
@@ -344,7 +344,7 @@ class _Interrupting:
 def test_ctrl_c_in_a_commit_is_all_or_nothing(tmp_path: Path, at: str, after: bool) -> None:
     with filled(tmp_path / "l") as ledger:
         database = ledger._db
-        ledger.append(Kind.NOTE, {"frame": ledger.put_frame(picture(7))})
+        ledger.append(EventKind.NOTE, {"frame": ledger.put_frame(picture(7))})
         ledger._db = _Interrupting(database, at, after)  # type: ignore[assignment]
         with pytest.raises(KeyboardInterrupt):
             ledger.commit()
@@ -352,10 +352,10 @@ def test_ctrl_c_in_a_commit_is_all_or_nothing(tmp_path: Path, at: str, after: bo
         assert not database.in_transaction
         with Ledger.open(tmp_path / "l", readonly=True) as reader:
             assert len(reader) == (7 if (at, after) == ("COMMIT", True) else 6) and reader.check() is None
-        ledger.append(Kind.CLOSE, {})
+        ledger.append(EventKind.CLOSE, {})
         ledger.commit()
     with Ledger.open(tmp_path / "l", readonly=True) as reader:
-        assert [event.kind for event in reader][5:] == [Kind.NOTE, Kind.NOTE, Kind.CLOSE] and reader.check() is None
+        assert [event.kind for event in reader][5:] == [EventKind.NOTE, EventKind.NOTE, EventKind.CLOSE] and reader.check() is None
 
 
 _WRITER = """
@@ -394,8 +394,12 @@ def test_sigkill_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(Kind), st.dictionaries(st.text(), JSON, max_size=4), st.floats(0, 1e12)), max_size=6))
-def test_any_body_comes_back(tmp_path_factory: pytest.TempPathFactory, events: list[tuple[Kind, dict[str, object], float]]) -> None:
+@given(
+    st.lists(st.tuples(st.sampled_from(EventKind), st.dictionaries(st.text(), JSON, max_size=4), st.floats(0, 1e12)), max_size=6)
+)
+def test_any_body_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, events: list[tuple[EventKind, dict[str, object], float]]
+) -> None:
     path = tmp_path_factory.mktemp("run") / "l"
     with Ledger.create(path) as ledger:
         written = [ledger.append(kind, body, now=now) for kind, body, now in events]
@@ -411,12 +415,12 @@ def test_any_content_comes_back(tmp_path_factory: pytest.TempPathFactory, frames
     path = tmp_path_factory.mktemp("run") / "l"
     with Ledger.create(path) as ledger:
         names, other = [ledger.put_frame(frame) for frame in frames], [ledger.put_text(text) for text in texts]
-        assert all(np.array_equal(ledger.frame(name), frame) for name, frame in zip(names, frames, strict=True))
-        ledger.append(Kind.NOTE, {})
+        assert all(np.array_equal(ledger.get_frame(name), frame) for name, frame in zip(names, frames, strict=True))
+        ledger.append(EventKind.NOTE, {})
         ledger.commit()
     with Ledger.open(path, readonly=True) as ledger:
-        assert all(np.array_equal(ledger.frame(name), frame) for name, frame in zip(names, frames, strict=True))
-        assert [ledger.text(name) for name in other] == texts
+        assert all(np.array_equal(ledger.get_frame(name), frame) for name, frame in zip(names, frames, strict=True))
+        assert [ledger.get_text(name) for name in other] == texts
         assert ledger.check() is None
 
 
@@ -471,10 +475,12 @@ def test_the_record_comes_back_from_the_ledger(tmp_path: Path) -> None:
             record.extend(action, write_observation(ledger, seen, action, trajectory))
         ledger.commit()
     with Ledger.open(tmp_path / "l", readonly=True) as ledger:
-        again = fold(ledger).record
-    assert again.won and len(again) == len(record) == 3 and again.actions == record.actions == 5
+        again = fold_events(ledger).record
+    assert again.is_won and len(again) == len(record) == 3 and again.n_actions == record.n_actions == 5
     for old, new in zip(record, again, strict=True):
-        assert old.actions == new.actions and old.statuses == new.statuses and np.array_equal(old.settled, new.settled)
+        assert (
+            old.actions == new.actions and old.statuses == new.statuses and np.array_equal(old.settled_frames, new.settled_frames)
+        )
         assert old.first.level == new.first.level and old.first.available == new.first.available
 
 
@@ -486,12 +492,12 @@ def test_observations_that_do_not_fit_together_are_refused(tmp_path: Path) -> No
             for action, trajectory in story:
                 write_observation(ledger, seen, action, trajectory)
             with pytest.raises(UsageError, match="does not follow from those before it"):
-                fold(ledger)
+                fold_events(ledger)
     with Ledger.create(tmp_path / "d") as ledger:
         opened(ledger)
-        ledger.append(Kind.OBSERVE, {"action": None, "frames": []})
+        ledger.append(EventKind.OBSERVE, {"action": None, "frames": []})
         with pytest.raises(UsageError, match="cannot be read"):
-            fold(ledger)
+            fold_events(ledger)
 
 
 def test_other_threads_may_look_at_frames(tmp_path: Path) -> None:
@@ -501,7 +507,7 @@ def test_other_threads_may_look_at_frames(tmp_path: Path) -> None:
         with ThreadPoolExecutor(4) as pool:
             looks = [pool.submit(lambda: [int(frame[0, 0]) for frame in kept.frames]) for _ in range(8)]
             for number in range(50):
-                ledger.append(Kind.NOTE, {"number": number})
+                ledger.append(EventKind.NOTE, {"number": number})
                 ledger.commit()
             assert all(look.result() == list(range(200)) for look in looks)
         assert ledger.check() is None and len(ledger) == 51

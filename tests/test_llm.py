@@ -14,18 +14,18 @@ from scripted_model import FAITHFUL, RETAIN, Script, ScriptedModel, book, edit, 
 
 from lawbook.core.hypothesis import ENGINE, RULEBOOK, Decision
 from lawbook.core.record import Action
-from lawbook.core.results import Outcome
-from lawbook.ledger.ledger import Event, Kind
+from lawbook.core.results import VerdictKind
+from lawbook.ledger.ledger import Event, EventKind
 from lawbook.minds.base import Mind
-from lawbook.minds.fallback import HelpedMind
+from lawbook.minds.fallback import FallbackMind
 from lawbook.minds.llm.direct_baseline import DirectMind
-from lawbook.minds.llm.language_mind import LanguageMind
+from lawbook.minds.llm.language_mind import LLMMind
 from lawbook.minds.llm.model import ModelError, Request
 from lawbook.minds.registry import make_mind
 from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import Ending, State
+from lawbook.runs.state import RunOutcome, State
 from lawbook.sandbox.host import Host
 
 AGREE: Script = {
@@ -46,13 +46,13 @@ def host() -> Iterator[Host]:
 
 def run(tmp_path: Path, host: Host, model: ScriptedModel, **settings: Any) -> tuple[State, list[Event]]:
     """A whole run to its end: its state and its events."""
-    mind: Mind = settings.pop("mind", None) or LanguageMind("llm:scripted", model)
-    with new_run(RunConfig(settings.pop("world", WORLD), **settings), tmp_path, host=host, mind=mind) as (_, session):
+    mind: Mind = settings.pop("mind", None) or LLMMind("llm:scripted", model)
+    with start_run(RunConfig(settings.pop("world", WORLD), **settings), tmp_path, host=host, mind=mind) as (_, session):
         play(session)
-        return session.state, list(session.journal.ledger)
+        return session.state, list(session.event_log.ledger)
 
 
-def bodies(events: list[Event], kind: Kind) -> list[dict[str, Any]]:
+def bodies(events: list[Event], kind: EventKind) -> list[dict[str, Any]]:
     return [dict(event.body) for event in events if event.kind is kind]
 
 
@@ -69,15 +69,15 @@ def test_a_wrong_rulebook_is_falsified_by_its_first_action_and_the_revised_one_w
         }
     )
     state, events = run(tmp_path, host, model)
-    assert state.ending is Ending.WON and state.mismatches == 1
-    assert state.sent <= 1 + sum(CLICKS) + 1
+    assert state.outcome is RunOutcome.WON and state.n_mismatches == 1
+    assert state.n_actions <= 1 + sum(CLICKS) + 1
     assert model.ops[:6] == ["revise", "compile", "judge", "reflect", "revise", "compile"]
     assert state.members[0].hypothesis == TRUE
     diagnoses = [version.diagnosis for version in state.members[0].history if version.decision is Decision.REVISE_RULEBOOK]
     assert diagnoses == ["", "Lamps beside it were switched too."]
     told = model.requests[3].text
     assert "48 of 4096 cells are wrong" in told and "# Its steps\n\n1. action 6@31,27: 96 cells changed in 1 region" in told
-    calls = bodies(events, Kind.CALL)
+    calls = bodies(events, EventKind.CALL)
     assert {call["op"] for call in calls} >= {"revise", "compile", "judge", "reflect", "propose"}
     assert all("-" in call["receipt"]["prompt"] for call in calls if call["op"] in ("revise", "compile", "reflect"))
 
@@ -100,10 +100,10 @@ def test_unfaithful_code_is_caught_by_the_judge_who_sees_nothing_of_how_it_came_
         }
     )
     state, events = run(tmp_path, host, model)
-    assert state.ending is Ending.WON and state.mismatches == 0 and state.sent == sum(CLICKS)
+    assert state.outcome is RunOutcome.WON and state.n_mismatches == 0 and state.n_actions == sum(CLICKS)
     outcomes = [version.outcome for version in state.members[0].history]
-    assert outcomes[:2] == [Outcome.UNFAITHFUL, Outcome.ADMISSIBLE]
-    verdict = next(body["verdict"] for body in bodies(events, Kind.VERDICT) if body["verdict"]["outcome"] == "unfaithful")
+    assert outcomes[:2] == [VerdictKind.UNFAITHFUL, VerdictKind.ADMISSIBLE]
+    verdict = next(body["verdict"] for body in bodies(events, EventKind.VERDICT) if body["verdict"]["outcome"] == "unfaithful")
     assert verdict["reason"] == "R2 lacks them" and "MISSING" in verdict["judgement"]["rules"]["R2"]
     for request in model.requests:
         if request.op == "judge":
@@ -122,7 +122,7 @@ def test_a_repair_that_touches_the_rulebook_is_told_to_leave_it_alone(tmp_path: 
         }
     )
     state, _ = run(tmp_path, host, model)
-    assert state.ending is Ending.WON and state.mismatches == 1
+    assert state.outcome is RunOutcome.WON and state.n_mismatches == 1
     assert all(version.hypothesis.rulebook == TRUE.rulebook for version in state.members[0].history)
     told = [request.turns[-1].reply for request in model.requests if request.turns]
     assert told and all(f"{RULEBOOK} stays as it is" in one or f"no {RULEBOOK} to edit" in one for one in told)
@@ -131,7 +131,7 @@ def test_a_repair_that_touches_the_rulebook_is_told_to_leave_it_alone(tmp_path: 
 def test_a_world_is_won_without_a_rulebook_too(tmp_path: Path, host: Host) -> None:
     model = ScriptedModel(AGREE | {"compile": [program(WRONG), program(TRUE)], "reflect": [reflection("repair_code"), RETAIN]})
     state, _ = run(tmp_path, host, model, protocol="no-rulebook")
-    assert state.ending is Ending.WON and state.mismatches == 1
+    assert state.outcome is RunOutcome.WON and state.n_mismatches == 1
     assert set(model.ops) <= {"compile", "reflect", "simplify"}
     assert state.members[0].hypothesis is not None and state.members[0].hypothesis.rulebook == ""
 
@@ -145,10 +145,10 @@ def test_an_unreadable_answer_is_asked_for_once_more_with_the_reason(tmp_path: P
         | {"revise": ["I would rather not say.", book(TRUE)], "compile": ["", program(TRUE)], "judge": ["Looks fine!", FAITHFUL]}
     )
     state, _ = run(tmp_path, host, model)
-    assert state.ending is Ending.WON
+    assert state.outcome is RunOutcome.WON
     assert model.ops[:6] == ["revise", "revise", "compile", "compile", "judge", "judge"]
     told = {request.op: request.turns[-1] for request in model.requests[:6] if request.turns}
-    assert told["revise"].said == "I would rather not say." and "There is no rulebook in your answer" in told["revise"].reply
+    assert told["revise"].answer == "I would rather not say." and "There is no rulebook in your answer" in told["revise"].reply
     assert told["compile"].reply.startswith("Your answer was empty.")
     assert "There is no VERDICT" in told["judge"].reply
 
@@ -157,9 +157,9 @@ def test_a_model_that_cannot_be_read_at_all_ends_the_run_honestly(tmp_path: Path
     noise = ["I am only a small model."]
     model = ScriptedModel(dict.fromkeys(("revise", "compile", "judge", "reflect", "explore", "simplify"), noise))
     state, _ = run(tmp_path, host, model)
-    assert state.ending is Ending.STUCK and state.sent == 0
+    assert state.outcome is RunOutcome.STUCK and state.n_actions == 0
     history = state.members[0].history
-    assert [version.outcome for version in history] == [Outcome.REFUSED] * 5
+    assert [version.outcome for version in history] == [VerdictKind.REFUSED] * 5
     assert "There is no rulebook in your answer" in history[0].reason
     assert any(history[0].reason in request.text for request in model.requests)  # and it is told
 
@@ -173,8 +173,8 @@ def test_the_same_proposal_twice_is_refused_unread(tmp_path: Path, host: Host) -
     state, events = run(tmp_path, host, model)
     assert [version.outcome for version in state.members[0].history[:4]] == ["fault", "fault", "refused", "admissible"]
     assert "were refused before" in state.members[0].history[2].reason
-    assert [call["op"] for call in bodies(events, Kind.CALL)].count("judge") == 2  # one of them the exchange within the other
-    assert state.ending is Ending.WON
+    assert [call["op"] for call in bodies(events, EventKind.CALL)].count("judge") == 2  # one of them the exchange within the other
+    assert state.outcome is RunOutcome.WON
 
 
 # -- looking closer ---------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def test_a_model_without_tool_calls_looks_closer_in_plain_text_and_its_looks_are
         }
     )
     state, events = run(tmp_path, host, model)
-    assert state.ending is Ending.WON
+    assert state.outcome is RunOutcome.WON
     turns = next(request.turns for request in model.requests if request.op == "reflect" and len(request.turns) == 7)
     assert turns[0].reply.startswith("cells ")
     assert "1. action 6@31,27: running" in turns[1].reply
@@ -211,7 +211,7 @@ def test_a_model_without_tool_calls_looks_closer_in_plain_text_and_its_looks_are
     assert "48 of 4096 cells" in turns[4].reply
     assert turns[5].reply.endswith("The 6 looks you had are spent; answer now.)")
     assert turns[6].reply == "The 6 looks you had are spent; answer now."
-    assert len([call for call in bodies(events, Kind.CALL) if call["op"] == "reflect"]) >= 8
+    assert len([call for call in bodies(events, EventKind.CALL) if call["op"] == "reflect"]) >= 8
 
 
 def test_a_model_that_takes_tool_calls_looks_closer_by_them(tmp_path: Path, host: Host) -> None:
@@ -224,12 +224,12 @@ def test_a_model_that_takes_tool_calls_looks_closer_by_them(tmp_path: Path, host
     script = {"revise": [book(WRONG), book(TRUE)], "compile": [program(WRONG), program(TRUE)]}
     model = ScriptedModel(AGREE | script | {"reflect": [reflection("revise_rulebook"), RETAIN]}, looks)
     state, events = run(tmp_path, host, model)
-    assert state.ending is Ending.WON
+    assert state.outcome is RunOutcome.WON
     last = next(messages for messages in model.messages if len(messages) > 8)
     told = [part.content for message in last for part in message.parts if isinstance(part, ToolReturnPart)]
     assert told[0].startswith("cells ") and "1. action 6@31,27: running" in told[1]
     assert "R2. A click on a lamp switches it." in told[2] and "48 of 4096 cells" in told[3]
-    reflected = next(call for call in bodies(events, Kind.CALL) if call["op"] == "reflect")
+    reflected = next(call for call in bodies(events, EventKind.CALL) if call["op"] == "reflect")
     assert reflected["receipt"]["tool_calls"] == 4 and reflected["receipt"]["requests"] == 5
 
 
@@ -241,13 +241,13 @@ def test_a_run_killed_between_two_exchanges_goes_on_without_asking_again(tmp_pat
     model.dies_at = "compile"
     with (
         pytest.raises(KeyboardInterrupt),
-        new_run(RunConfig(WORLD), tmp_path, host=host, mind=LanguageMind("llm:scripted", model)) as (folder, session),
+        start_run(RunConfig(WORLD), tmp_path, host=host, mind=LLMMind("llm:scripted", model)) as (folder, session),
     ):
         play(session)
     assert model.ops == ["revise", "compile"]
     again = ScriptedModel(AGREE | {"compile": [program(TRUE)]})  # it could not even answer `revise`
-    with resumed_run(RunFolder.open(folder.path), host=host, mind=LanguageMind("llm:scripted", again)) as session:
-        assert play(session) is Ending.WON
+    with resume_run(RunFolder.open(folder.path), host=host, mind=LLMMind("llm:scripted", again)) as session:
+        assert play(session) is RunOutcome.WON
         assert session.state.members[0].hypothesis == TRUE
     assert again.ops[0] == "compile" and "revise" not in again.ops
     assert again.requests[0] == model.requests[1]
@@ -258,10 +258,12 @@ def test_a_provider_that_dies_pauses_the_run_and_its_failed_call_is_in_the_ledge
         raise ModelError("The model is overloaded; resume the run later.", {"input_tokens": 11, "failures": 1})
 
     model = ScriptedModel(AGREE | {"revise": [book(TRUE)], "compile": dies})
-    with new_run(RunConfig(WORLD), tmp_path, host=host, mind=LanguageMind("llm:scripted", model)) as (_, session):
+    with start_run(RunConfig(WORLD), tmp_path, host=host, mind=LLMMind("llm:scripted", model)) as (_, session):
         with pytest.raises(ModelError, match="overloaded"):
             play(session)
-        failed = [event.body for event in session.journal.ledger if event.kind is Kind.CALL and event.body["op"] == "compile"]
+        failed = [
+            event.body for event in session.event_log.ledger if event.kind is EventKind.CALL and event.body["op"] == "compile"
+        ]
     assert failed[0]["answer"] is None and failed[0]["receipt"]["failures"] == 1
 
 
@@ -277,7 +279,7 @@ def test_the_direct_arm_sees_two_observations_and_names_one_action(tmp_path: Pat
 
     model = ScriptedModel({"direct": acts})
     state, _ = run(tmp_path, host, model, mind=DirectMind("direct:scripted", model), protocol="vanilla", budget=6)
-    assert state.sent == 6
+    assert state.n_actions == 6
     titles = [[part.title for part in request.parts] for request in model.requests]
     assert titles[0] == ["world", "now", "budget", "task"]
     assert all(one == ["world", "before", "change", "now", "budget", "task"] for one in titles[1:])
@@ -288,32 +290,32 @@ def test_induce_may_write_the_first_hypothesis_and_is_marked(tmp_path: Path, hos
     model = ScriptedModel(
         AGREE | {"revise": [book(TRUE)], "compile": [program(TRUE)], "reflect": [reflection("revise_rulebook"), RETAIN]}
     )
-    mind = HelpedMind(LanguageMind("llm:scripted", model), seed=make_mind("induce"))
+    mind = FallbackMind(LLMMind("llm:scripted", model), seed=make_mind("induce"))
     state, events = run(tmp_path, host, model, mind=mind)
-    assert state.ending is Ending.WON
-    first = bodies(events, Kind.PROPOSE)[0]
+    assert state.outcome is RunOutcome.WON
+    first = bodies(events, EventKind.PROPOSE)[0]
     assert first["diagnosis"].startswith("Seeded by induce")
-    marked = [call["op"] for call in bodies(events, Kind.CALL) if call["receipt"].get("seeded_by") == "induce"]
+    marked = [call["op"] for call in bodies(events, EventKind.CALL) if call["receipt"].get("seeded_by") == "induce"]
     assert marked == ["propose", "judge"]
     assert model.ops[0] == "reflect" and "import" in model.requests[0].text  # it goes on from the seed's program
 
 
 def test_induce_may_explore_where_the_model_says_nothing_of_use_and_is_marked(tmp_path: Path, host: Host) -> None:
     model = ScriptedModel({op: ["Hm."] for op in ("revise", "reflect", "explore")})
-    mind = HelpedMind(LanguageMind("llm:scripted", model), fallback=make_mind("induce"))
+    mind = FallbackMind(LLMMind("llm:scripted", model), fallback=make_mind("induce"))
     state, events = run(tmp_path, host, model, mind=mind, budget=20)
-    assert state.sent == 10 and state.ending is Ending.STUCK  # as many as may go without a prediction
-    marked = [call for call in bodies(events, Kind.CALL) if call["op"] == "explore"]
+    assert state.n_actions == 10 and state.outcome is RunOutcome.STUCK  # as many as may go without a prediction
+    marked = [call for call in bodies(events, EventKind.CALL) if call["op"] == "explore"]
     inner = [call for call in marked if "fallback" in call["receipt"]]
     assert len(inner) == 10 and all(call["receipt"]["fallback"] == "induce" and call["answer"]["probe"] for call in inner)
-    assert all(version.outcome is Outcome.REFUSED for version in state.members[0].history)
+    assert all(version.outcome is VerdictKind.REFUSED for version in state.members[0].history)
 
 
 def test_explorations_that_are_no_use_are_refused_with_the_reason(tmp_path: Path, host: Host) -> None:
     bad = ["PROBE: 9\nQUESTION: what?", "PROBE: 6\nQUESTION: what?", "PROBE: 6 x=31 y=27\nQUESTION: a lamp?"]
     model = ScriptedModel(AGREE | {"revise": ["?"], "reflect": ["?"], "explore": bad})
     state, _ = run(tmp_path, host, model, budget=1)
-    assert state.sent == 1 and state.record.here.actions == [Action(6, 31, 27)]
+    assert state.n_actions == 1 and state.record.current.actions == [Action(6, 31, 27)]
     explored = [request for request in model.requests if request.op == "explore"]
     assert "There is no action 9" in explored[1].turns[0].reply
     assert "Your last answer to this could not be used" in explored[2].text and "is a click" in explored[2].text
@@ -334,4 +336,4 @@ def test_a_structured_answer_will_do_as_well(tmp_path: Path, host: Host) -> None
         }
     )
     state, _ = run(tmp_path, host, model)
-    assert state.ending is Ending.WON and BESIDE in state.members[0].hypothesis.rulebook  # type: ignore[union-attr]
+    assert state.outcome is RunOutcome.WON and BESIDE in state.members[0].hypothesis.rulebook  # type: ignore[union-attr]

@@ -14,9 +14,9 @@ from scripted_model import FAITHFUL, RETAIN, book, program
 
 from lawbook.cli.main import main
 from lawbook.errors import UsageError
-from lawbook.minds.llm.file_queue import FilesModel, files_model
-from lawbook.minds.llm.model import ModelError, Part, Picture, Request, Turn
-from lawbook.runs.folder import runs_in
+from lawbook.minds.llm.file_queue import FileQueueModel, make_file_queue_model
+from lawbook.minds.llm.model import ImagePart, ModelError, Part, Request, Turn
+from lawbook.runs.folder import list_runs
 
 ASKED = Request("revise", "You are.", (Part("world", "A world.", stable=True), Part("task", "Do it.")), {"type": "object"})
 
@@ -67,11 +67,11 @@ def test_a_world_is_won_through_files(tmp_path: Path, capsys: pytest.CaptureFixt
     assert (folder / "001-revise.1.png").read_bytes().startswith(b"\x89PNG")
     request = (folder / "002-compile.request.md").read_text()
     assert request.startswith("You are a scientist") and TRUE.rulebook in request and "def initial_state" not in request
-    assert f"{sum(CLICKS)} " in told.out and len(list(runs_in(tmp_path / "runs"))) == 1
+    assert f"{sum(CLICKS)} " in told.out and len(list(list_runs(tmp_path / "runs"))) == 1
 
 
 def test_an_answer_is_read_when_it_is_whole(tmp_path: Path) -> None:
-    model = FilesModel(tmp_path, 30, tell=lambda _: None)
+    model = FileQueueModel(tmp_path, 30, notify=lambda _: None)
 
     def slowly(stem: Path, op: str) -> None:
         with stem.with_name(f"{stem.name}.answer.json").open("w") as file:
@@ -87,20 +87,20 @@ def test_an_answer_is_read_when_it_is_whole(tmp_path: Path) -> None:
 
 def test_what_was_asked_before_a_crash_is_not_asked_again(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"No answer to .*001-revise.request.md came within 0.1 s; write it, then resume"):
-        FilesModel(tmp_path, 0.1, tell=lambda _: None).ask(ASKED)
+        FileQueueModel(tmp_path, 0.1, notify=lambda _: None).ask(ASKED)
     (tmp_path / "001-revise.answer.txt").write_text("here")
-    again = FilesModel(tmp_path, 5, tell=lambda _: None)
+    again = FileQueueModel(tmp_path, 5, notify=lambda _: None)
     assert again.ask(ASKED).text == "here"
     with pytest.raises(ModelError, match="002-revise"):  # the same question again, in earnest
-        FilesModel.ask(_patient(again, 0.1), ASKED)
-    other = Request("revise", "You are.", ASKED.parts, turns=(Turn("here", "No."),), pictures=(Picture("Look:", b"png"),))
+        FileQueueModel.ask(_patient(again, 0.1), ASKED)
+    other = Request("revise", "You are.", ASKED.parts, turns=(Turn("here", "No."),), images=(ImagePart("Look:", b"png"),))
     with pytest.raises(ModelError, match="003-revise"):
-        FilesModel(tmp_path, 0.1, tell=lambda _: None).ask(other)
+        FileQueueModel(tmp_path, 0.1, notify=lambda _: None).ask(other)
     assert "--- you answered\nhere" in (tmp_path / "003-revise.request.md").read_text()
     assert (tmp_path / "003-revise.1.png").read_bytes() == b"png"
 
 
-def _patient(model: FilesModel, timeout: float) -> FilesModel:
+def _patient(model: FileQueueModel, timeout: float) -> FileQueueModel:
     model.timeout = timeout
     return model
 
@@ -116,4 +116,4 @@ def _patient(model: FilesModel, timeout: float) -> FilesModel:
 )
 def test_a_wrong_name_is_one_sentence(argument: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        files_model(argument)
+        make_file_queue_model(argument)

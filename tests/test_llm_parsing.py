@@ -13,8 +13,8 @@ from lawbook.core.record import RESET, Action
 from lawbook.core.results import Judgement, Probe, Subgoal
 from lawbook.minds.base import Interface
 from lawbook.minds.llm import outputs
-from lawbook.minds.llm.file_edits import applied, changed
-from lawbook.minds.llm.parsing import Edit, Unreadable, clean, take_apart
+from lawbook.minds.llm.file_edits import apply_answer, apply_edit
+from lawbook.minds.llm.parsing import Edit, UnreadableAnswerError, clean_answer, parse_answer
 
 INTERFACE = Interface((64, 64), (1, 2, 6), (6,), None)
 BOOK = "R1. A thing falls.\nR2. It stops at the floor.\n"
@@ -22,12 +22,12 @@ SOURCE = "import math\n\n\ndef step(state, action):\n    if action.id == 1:\n   
 BEFORE = Hypothesis(BOOK, {ENGINE: SOURCE, "walls.py": "WALL = 3\n"})
 READERS = {
     "reflect": lambda said, last: outputs.read_reflection(said, tuple(Decision)),
-    "revise": lambda said, last: outputs.read_revision(said, BOOK, last=last),
-    "compile": lambda said, last: outputs.read_compilation(said, BEFORE.files, unchanged=True, last=last),
-    "first": lambda said, last: outputs.read_compilation(said, {}, unchanged=False, last=last),
-    "simplify": lambda said, last: outputs.read_simplification(said, BEFORE, rulebook=True, last=last),
-    "judge": lambda said, last: outputs.read_judgement(said, ("R1", "R2", "R10"), last=last),
-    "explore": lambda said, last: outputs.read_exploration(said, INTERFACE, subgoals=True),
+    "revise": lambda said, last: outputs.read_revision(said, BOOK, final_attempt=last),
+    "compile": lambda said, last: outputs.read_compilation(said, BEFORE.files, may_stay=True, final_attempt=last),
+    "first": lambda said, last: outputs.read_compilation(said, {}, may_stay=False, final_attempt=last),
+    "simplify": lambda said, last: outputs.read_simplification(said, BEFORE, has_rulebook=True, final_attempt=last),
+    "judge": lambda said, last: outputs.read_judgement(said, ("R1", "R2", "R10"), final_attempt=last),
+    "explore": lambda said, last: outputs.read_exploration(said, INTERFACE, may_name_subgoal=True),
     "direct": lambda said, last: outputs.read_direct(said, INTERFACE),
 }
 SCRAPS = [
@@ -72,17 +72,17 @@ text = st.text(st.characters(codec="utf-8", exclude_characters="\r\x00\ufeff`~<>
 def test_every_text_is_read_or_refused_in_one_sentence(op: str, said: str, last: bool) -> None:
     try:
         READERS[op](said, last)
-    except Unreadable as error:
+    except UnreadableAnswerError as error:
         sentence = str(error)
         assert sentence.strip() and "\n" not in sentence and len(sentence) < 500 and sentence.endswith(".")
 
 
 @given(text, st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(["", "Here you are:", "Sure!\n\n## The file"]), st.booleans())
 def test_a_whole_file_comes_back_exactly(source: str, end: str, chatter: str, tilde: bool) -> None:
-    source = "\n".join(clean(source).splitlines()).strip("\n") or "x"
+    source = "\n".join(clean_answer(source).splitlines()).strip("\n") or "x"
     mark = "~~~" if tilde else "```"
     said = f"{chatter}\n\n{ENGINE}\n{mark}python\n{source}\n{mark}\nThat is all.".replace("\n", end)
-    assert outputs.read_compilation(said, {}, unchanged=False) == {ENGINE: source.strip("\n") + "\n"}
+    assert outputs.read_compilation(said, {}, may_stay=False) == {ENGINE: source.strip("\n") + "\n"}
 
 
 @given(st.lists(st.text("abc ", max_size=6), min_size=1, max_size=12), st.data())
@@ -95,8 +95,8 @@ def test_an_edit_replaces_the_one_place_it_names_or_is_refused(lines: list[str],
     assume("".join(search).strip())
     places = [k for k in range(len(lines)) if lines[k : k + len(search)] == search]
     try:
-        after = changed(take_apart(said), {ENGINE: source})[ENGINE]
-    except Unreadable as error:
+        after = apply_answer(parse_answer(said), {ENGINE: source})[ENGINE]
+    except UnreadableAnswerError as error:
         assert len(places) != 1, str(error)
         return
     assert len(places) == 1
@@ -137,7 +137,7 @@ def test_a_decision_is_found_in_whatever_dress(said: str, decision: Decision) ->
     ],
 )
 def test_a_program_is_found_in_whatever_dress(said: str) -> None:
-    found = outputs.read_compilation(said, {}, unchanged=False)
+    found = outputs.read_compilation(said, {}, may_stay=False)
     assert found[ENGINE].endswith(SOURCE) and set(found) == {ENGINE}
 
 
@@ -147,20 +147,20 @@ def test_a_rulebook_may_hold_blocks_of_its_own() -> None:
 
 
 def test_edits_are_forgiving_about_blanks_and_indentation_only() -> None:
-    assert applied(
+    assert apply_edit(
         Edit("", "if action.id == 1:\n    return state + 1", "if action.id == 2:\n    return state"), ENGINE, SOURCE
     ) == (SOURCE.replace("== 1", "== 2").replace("state + 1", "state"))
-    assert applied(Edit("", "    return state   ", "    return 0"), ENGINE, SOURCE) == SOURCE.replace(
+    assert apply_edit(Edit("", "    return state   ", "    return 0"), ENGINE, SOURCE) == SOURCE.replace(
         "    return state\n", "    return 0\n"
     )
     for search, words in (
         ("    return stat", "is nowhere in world_model_engine.py"),
         ("", "empty SEARCH part"),
     ):
-        with pytest.raises(Unreadable, match=words):
-            applied(Edit("", search, "x"), ENGINE, SOURCE)
-    with pytest.raises(Unreadable, match="2 times"):
-        applied(Edit("", "a", "b"), ENGINE, "a\na\n")
+        with pytest.raises(UnreadableAnswerError, match=words):
+            apply_edit(Edit("", search, "x"), ENGINE, SOURCE)
+    with pytest.raises(UnreadableAnswerError, match="2 times"):
+        apply_edit(Edit("", "a", "b"), ENGINE, "a\na\n")
 
 
 @pytest.mark.parametrize(
@@ -199,32 +199,32 @@ def test_what_is_wrong_is_said(op: str, said: str, words: str | None) -> None:
     if words is None:
         assert READERS[op](said, False).decision is Decision.RETAIN
         return
-    with pytest.raises(Unreadable) as error:
+    with pytest.raises(UnreadableAnswerError) as error:
         READERS[op](said, False)
     assert words in str(error.value)
 
 
 def test_a_block_whose_end_is_missing_is_taken_when_there_is_no_asking_again() -> None:
-    assert outputs.read_compilation(f"{ENGINE}\n```python\n{SOURCE}x = 1", {}, unchanged=False, last=True) == {
+    assert outputs.read_compilation(f"{ENGINE}\n```python\n{SOURCE}x = 1", {}, may_stay=False, final_attempt=True) == {
         ENGINE: SOURCE + "x = 1\n"
     }
 
 
 def test_modules_are_added_edited_and_deleted_together() -> None:
     said = "walls.py\n<<<<<<< SEARCH\nWALL = 3\n=======\nWALL = 4\n>>>>>>> REPLACE\n\nfloor.py\n```python\nFLOOR = 0\n```\n"
-    after = outputs.read_compilation(said, BEFORE.files, unchanged=False)
+    after = outputs.read_compilation(said, BEFORE.files, may_stay=False)
     assert after == {ENGINE: SOURCE, "walls.py": "WALL = 4\n", "floor.py": "FLOOR = 0\n"}
-    assert set(outputs.read_compilation("DELETE: walls.py", BEFORE.files, unchanged=False)) == {ENGINE}
-    with pytest.raises(Unreadable, match=r"no roof\.py to delete"):
-        outputs.read_compilation("DELETE: roof.py", BEFORE.files, unchanged=False)
+    assert set(outputs.read_compilation("DELETE: walls.py", BEFORE.files, may_stay=False)) == {ENGINE}
+    with pytest.raises(UnreadableAnswerError, match=r"no roof\.py to delete"):
+        outputs.read_compilation("DELETE: roof.py", BEFORE.files, may_stay=False)
 
 
 def test_a_block_without_a_name_beside_one_with_a_name_is_a_quotation() -> None:
     quoted, use = "The old line was\n```python\nreturn 0\n```", "```python\nstep(0, 1)\n```"
     said = f"{quoted}\n\n{ENGINE}\n```python\n{SOURCE}```\n\n{use}\n"
-    assert outputs.read_compilation(said, {}, unchanged=False) == {ENGINE: SOURCE}
-    with pytest.raises(Unreadable, match="no file name before it"):
-        outputs.read_compilation("```python\nx = 1\n```\nand\n```python\ny = 2\n```", {}, unchanged=False)
+    assert outputs.read_compilation(said, {}, may_stay=False) == {ENGINE: SOURCE}
+    with pytest.raises(UnreadableAnswerError, match="no file name before it"):
+        outputs.read_compilation("```python\nx = 1\n```\nand\n```python\ny = 2\n```", {}, may_stay=False)
 
 
 def test_judgements_say_rule_by_rule_where_or_what() -> None:
@@ -251,9 +251,11 @@ def test_judgements_say_rule_by_rule_where_or_what() -> None:
     ],
 )
 def test_explorations_are_found_in_whatever_dress(said: str, wanted: Subgoal | Probe) -> None:
-    assert outputs.read_exploration(said, INTERFACE, subgoals=True) == wanted
+    assert outputs.read_exploration(said, INTERFACE, may_name_subgoal=True) == wanted
 
 
 def test_a_subgoal_needs_a_program_to_plan_in() -> None:
-    with pytest.raises(Unreadable, match="No program stands"):
-        outputs.read_exploration("```python\ndef subgoal(state):\n    return True\n```\nQUESTION: x", INTERFACE, subgoals=False)
+    with pytest.raises(UnreadableAnswerError, match="No program stands"):
+        outputs.read_exploration(
+            "```python\ndef subgoal(state):\n    return True\n```\nQUESTION: x", INTERFACE, may_name_subgoal=False
+        )

@@ -16,9 +16,9 @@ import pytest
 from test_session import bodies
 
 from lawbook.cli import main
-from lawbook.ledger.ledger import Kind, Ledger
-from lawbook.runs.folder import runs_in
-from lawbook.runs.recheck import check
+from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.runs.folder import list_runs
+from lawbook.runs.recheck import recheck_run
 
 pytestmark = pytest.mark.skipif(not os.environ.get("LAWBOOK_LOCAL_MODEL"), reason="make test-local fetches the model and plays")
 
@@ -35,14 +35,14 @@ def test_a_model_that_cannot_play_fails_honestly(
         code = main.main(["play", WORLD, "--mind", mind, "--budget", "8", "--plain", "--out", str(tmp_path)])
         said = capsys.readouterr()
         assert code in (0, 1) and "internal" not in said.err, said.err
-    folder = next(runs_in(tmp_path))
+    folder = next(list_runs(tmp_path))
     with Ledger.open(folder.ledger, readonly=True) as ledger:
         events = list(ledger)
-        texts = [ledger.text(body["answer"]) for body in bodies(events, Kind.CALL) if "request" in body and body["answer"]]
-        books = [ledger.text(body["rulebook"]) for body in bodies(events, Kind.PROPOSE) if body["rulebook"]]
-        assert check(ledger).broken is None
+        texts = [ledger.get_text(body["answer"]) for body in bodies(events, EventKind.CALL) if "request" in body and body["answer"]]
+        books = [ledger.get_text(body["rulebook"]) for body in bodies(events, EventKind.PROPOSE) if body["rulebook"]]
+        assert recheck_run(ledger).chain_error is None
     # The end is the run's own, and not a pause or a crash.
-    ended = bodies(events, Kind.CLOSE)
+    ended = bodies(events, EventKind.CLOSE)
     assert len(ended) == 1 and ended[0]["outcome"] in ("stuck", "budget", "won")
     # Every answer came over HTTP from the model, token by token, and nothing else was proposed.
     assert texts and len(set(texts)) > 1

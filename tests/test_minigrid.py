@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-import minigrid  # noqa: F401  (its environments exist once it is imported)
+import minigrid
 import numpy as np
 import pytest
 from minigrid.core.constants import COLOR_TO_IDX, OBJECT_TO_IDX, STATE_TO_IDX
@@ -16,8 +16,8 @@ from minigrid.wrappers import FullyObsWrapper
 
 from lawbook.core.record import Action, Status
 from lawbook.errors import UsageError
-from lawbook.worlds.address import WorldAddress, make, world_source
-from lawbook.worlds.minigrid import RULES, code, shortest, view
+from lawbook.worlds.address import WorldAddress, load_world_source, make_world
+from lawbook.worlds.minigrid import RULES, count_shortest_solution, encode_cells, render_grid
 from lawbook.worlds.process import WorldProcess
 from lawbook.worlds.world import World
 
@@ -26,13 +26,13 @@ EMPTY, GOAL = 0, 172
 
 
 def world(name: str) -> World:
-    return make(WorldAddress.parse(f"minigrid:MiniGrid-{name}"))
+    return make_world(WorldAddress.parse(f"minigrid:MiniGrid-{name}"))
 
 
 def of(thing: str, colour: str, state: str | int = 0) -> int:
     """The code of a thing, by MiniGrid's own words."""
     number = STATE_TO_IDX[state] if isinstance(state, str) else state
-    return int(code(np.array([OBJECT_TO_IDX[thing], COLOR_TO_IDX[colour], number], dtype=np.uint8)))
+    return int(encode_cells(np.array([OBJECT_TO_IDX[thing], COLOR_TO_IDX[colour], number], dtype=np.uint8)))
 
 
 def agent(frame: np.ndarray) -> tuple[int, int, int]:
@@ -43,7 +43,7 @@ def agent(frame: np.ndarray) -> tuple[int, int, int]:
 
 def test_no_two_kinds_of_cell_have_one_code() -> None:
     kinds = np.array([(o, c, s) for o in range(1, 11) for c in range(6) for s in range(4)], dtype=np.uint8)
-    assert sorted(code(kinds).tolist()) == list(range(240))
+    assert sorted(encode_cells(kinds).tolist()) == list(range(240))
     assert of("empty", "red") == EMPTY and of("goal", "green") == GOAL
 
 
@@ -53,7 +53,7 @@ def test_the_frame_is_the_fully_observed_grid(name: str) -> None:
     observation, _ = env.reset(seed=5)
     dice = np.random.default_rng(0)
     for _ in range(20):
-        assert np.array_equal(view(env.unwrapped, None), code(observation["image"]).T)
+        assert np.array_equal(render_grid(env.unwrapped, None), encode_cells(observation["image"]).T)
         observation, _, terminated, truncated, _ = env.step(int(dice.integers(7)))
         if terminated or truncated:
             break
@@ -147,11 +147,11 @@ def test_no_way_is_shorter_than_the_baseline_and_it_is_played(name: str) -> None
 def test_the_search_for_a_baseline_leaves_no_trace() -> None:
     env = gymnasium.make("MiniGrid-DoorKey-6x6-v0", disable_env_checker=True).unwrapped
     env.reset(seed=4)
-    assert shortest(env, RULES["MiniGrid-DoorKey-6x6-v0"].completed) is not None
+    assert count_shortest_solution(env, RULES["MiniGrid-DoorKey-6x6-v0"].completed) is not None
     observation, _ = env.reset(seed=4)
     assert observation["image"].shape == (7, 7, 3)  # what the agent sees is there again
     env.max_steps = 3
-    assert shortest(env, RULES["MiniGrid-DoorKey-6x6-v0"].completed) is None  # no way in that time
+    assert count_shortest_solution(env, RULES["MiniGrid-DoorKey-6x6-v0"].completed) is None  # no way in that time
 
 
 def test_a_key_leaves_the_grid_when_it_is_taken_and_a_door_shows_its_state() -> None:
@@ -193,7 +193,7 @@ def test_a_missing_package_names_the_extra_that_brings_it(tmp_path: Path, monkey
 
 
 def test_in_its_own_process_and_by_the_list() -> None:
-    names = [name for name, about in world_source("minigrid").names() if about]  # type: ignore[attr-defined]
+    names = [name for name, about in load_world_source("minigrid").names() if about]  # type: ignore[attr-defined]
     assert len(names) == 5
     with WorldProcess(f"minigrid:{names[1]}") as played:
         assert played.spec.palette == "minigrid" and played.reset().frame.shape == played.spec.shape == (6, 6)

@@ -14,17 +14,17 @@ import pytest
 from model_server import Does, Provider, fails, provider, says
 
 from lawbook.errors import MindError, UsageError
-from lawbook.minds.llm.model import ModelError, Part, Picture, Request, Turn
+from lawbook.minds.llm.model import ImagePart, ModelError, Part, Request, Turn
 
 pydantic_ai = pytest.importorskip("pydantic_ai")
 
-from pydantic_ai import models  # noqa: E402
-from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart  # noqa: E402
-from pydantic_ai.models.function import AgentInfo, FunctionModel  # noqa: E402
+from pydantic_ai import models
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from lawbook.minds.llm.providers import PROVIDERS  # noqa: E402
-from lawbook.minds.llm.providers import connect as connect_any  # noqa: E402
-from lawbook.minds.llm.pydantic_model import PydanticModel, connect  # noqa: E402
+from lawbook.minds.llm.providers import PROVIDERS
+from lawbook.minds.llm.providers import connect as connect_any
+from lawbook.minds.llm.pydantic_model import PydanticModel, connect
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
 SCHEMA = {
@@ -131,7 +131,7 @@ def test_tools_are_called_until_the_rounds_are_spent() -> None:
 
     looking = Does(calls=(("python", {"code": "print(1)"}),))
     bad = Does(calls=(("python", {"cod": 1}), ("nothing", {})))
-    request = Request("reflect", "s", ASK.parts, tools=(python,), rounds=4)
+    request = Request("reflect", "s", ASK.parts, tools=(python,), max_tool_calls=4)
     with provider(looking, bad, looking, looking, says("done")) as served:
         reply = compatible(served, "?tools=yes").ask(request)
     assert reply.text == "done" and seen == ["print(1)"] * 2
@@ -143,7 +143,7 @@ def test_tools_are_called_until_the_rounds_are_spent() -> None:
     assert last["tool_choice"] == "none" and served.asked[0][1].get("tool_choice") != "none"
     assert served.asked[0][1]["tools"][0]["function"]["parameters"]["properties"]["code"]["description"] == "a script"
     with provider(says("x")) as served:
-        assert not compatible(served).tools  # unless it is said: such a server may garble them
+        assert not compatible(served).supports_tools  # unless it is said: such a server may garble them
         compatible(served).ask(request)
     assert "tools" not in served.asked[0][1]
 
@@ -154,14 +154,14 @@ def test_a_model_that_only_wants_to_look_ends_all_the_same() -> None:
         return "x"
 
     with provider(Does(calls=(("look", {}),))) as served:
-        reply = compatible(served, "?tools=yes").ask(Request("reflect", "s", ASK.parts, tools=(look,), rounds=2))
+        reply = compatible(served, "?tools=yes").ask(Request("reflect", "s", ASK.parts, tools=(look,), max_tool_calls=2))
     assert reply.text == "" and len(served.asked) == 4
 
 
 def test_turns_and_pictures_are_sent() -> None:
     png = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
     request = Request("reflect", "s", ASK.parts, turns=(Turn("hm", "Answer again."), Turn("", "And again.")))
-    request = Request(**{**vars(request), "pictures": (Picture("now:", png),)})
+    request = Request(**{**vars(request), "pictures": (ImagePart("now:", png),)})
     with provider(says("x")) as served:
         compatible(served, "?images=yes").ask(request)
         compatible(served).ask(request)
@@ -183,7 +183,7 @@ def test_anthropic_keeps_the_stable_parts_in_its_cache(monkeypatch: pytest.Monke
         monkeypatch.setenv("ANTHROPIC_BASE_URL", served.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
         model = connect("anthropic:claude-sonnet-4-6?max_tokens=2000")
-        assert model.tools and model.pictures
+        assert model.supports_tools and model.supports_images
         reply = model.ask(Request("compile", "sys", parts))
     content = served.asked[0][1]["messages"][0]["content"]
     assert [(block["text"], "cache_control" in block) for block in content] == [
@@ -339,7 +339,7 @@ def test_a_tool_that_says_stop_stops_the_call_with_its_bill() -> None:
         raise MindError("Enough.")
 
     with provider(Does(calls=(("look", {}),))) as served, pytest.raises(ModelError, match=r"Enough\.") as caught:
-        compatible(served, "?tools=yes").ask(Request("reflect", "s", ASK.parts, tools=(look,), rounds=2))
+        compatible(served, "?tools=yes").ask(Request("reflect", "s", ASK.parts, tools=(look,), max_tool_calls=2))
     assert caught.value.receipt["input_tokens"] == 1000
 
 
@@ -421,6 +421,6 @@ def test_a_function_can_be_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
         """Look."""
         return "x" * n
 
-    reply = PydanticModel(FunctionModel(script)).ask(Request("reflect", "s", ASK.parts, SCHEMA, tools=(look,), rounds=3))
+    reply = PydanticModel(FunctionModel(script)).ask(Request("reflect", "s", ASK.parts, SCHEMA, tools=(look,), max_tool_calls=3))
     assert reply.text == "saw xx" and reply.receipt["requests"] == 2 and "dollars" not in reply.receipt
     assert [tool.name for tool in infos[0].function_tools] == ["look"]

@@ -20,11 +20,11 @@ from lawbook.core import ipc
 from lawbook.core.hypothesis import Hypothesis, Proposal
 from lawbook.core.record import Action
 from lawbook.core.results import Judgement, Probe, Subgoal
-from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.ledger.ledger import EventKind, Ledger
 from lawbook.minds.base import Case, Mind
 from lawbook.minds.registry import make_mind
 from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.sandbox.host import Host
 
@@ -130,7 +130,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Listening, 
     try:
         with Host() as host:
             mind = Listening(make_mind("induce"), host)
-            with new_run(RunConfig("arc:zq77", budget=40), root / "runs", host=host, mind=mind) as (folder, session):
+            with start_run(RunConfig("arc:zq77", budget=40), root / "runs", host=host, mind=mind) as (folder, session):
                 play(session)
             yield mind, folder, sent
     finally:
@@ -181,6 +181,6 @@ def test_nothing_that_was_said_during_the_run_holds_a_name(told: tuple[Listening
     """Verdicts, refusals, plans, calls: the opening alone says which world it is, and that is for people."""
     _, folder, _ = told
     with Ledger.open(folder.ledger, readonly=True) as ledger:
-        said = [repr(dict(event.body)).encode() for event in ledger if event.kind is not Kind.OPEN]
-        texts = [ledger.text(row[0]).encode() for row in ledger._query("SELECT id FROM contents WHERE kind = 'text'")]
+        said = [repr(dict(event.body)).encode() for event in ledger if event.kind is not EventKind.OPEN]
+        texts = [ledger.get_text(row[0]).encode() for row in ledger._query("SELECT id FROM contents WHERE kind = 'text'")]
     assert len(said) > 20 and texts and holds(said + texts) == []

@@ -10,10 +10,10 @@ import pytest
 
 from lawbook.core.record import Observation, Record, Status
 from lawbook.errors import MindError, UsageError
-from lawbook.minds.base import Case, Interface, Why
+from lawbook.minds.base import Case, Interface, Trigger
 from lawbook.minds.random import SOURCE
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.sandbox.host import Host
 
@@ -22,7 +22,7 @@ def case(call: int, seed: int = 0, available: tuple[int, ...] = (1, 2, 4)) -> Ca
     record = Record()
     record.extend(None, Observation((np.zeros((3, 5), np.uint8),), Status.RUNNING, 0, available))
     interface = Interface((3, 5), (1, 2, 3, 4), (4,), None)
-    return Case(interface, record, Why.EXPLORE, None, False, None, "", 9, 9, 0, 1, call, seed)
+    return Case(interface, record, Trigger.EXPLORE, None, False, None, "", 9, 9, 0, 1, call, seed)
 
 
 def test_dice_are_thrown_by_seed_and_call() -> None:
@@ -57,8 +57,8 @@ def test_it_plays_a_world_to_the_end_of_its_budget_and_repeats_itself(tmp_path: 
     with Host() as host:
         for _ in range(2):
             config = RunConfig("gym:FrozenLake-v1?size=8", mind="random", protocol="vanilla", budget=25, seed=3)
-            with new_run(config, tmp_path, host=host) as (_, session):
+            with start_run(config, tmp_path, host=host) as (_, session):
                 play(session)
-                assert session.state.sent == 25
+                assert session.state.n_actions == 25
                 sent.append([action for trajectory in session.record for action in trajectory.actions])
     assert sent[0] == sent[1]

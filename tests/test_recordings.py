@@ -21,20 +21,20 @@ from hypothesis import strategies as st
 from minds import DOCS, Scripted, replaced, worked_example
 
 from lawbook.arc import recording_io
-from lawbook.arc.recording_format import parse, written
-from lawbook.arc.recording_io import export_run, import_recording, survey
+from lawbook.arc.recording_format import format_line, parse_line
+from lawbook.arc.recording_io import export_run, import_recording, summarize_recording
 from lawbook.core.hypothesis import ENGINE
 from lawbook.core.record import RESET, Action, Record, Status
-from lawbook.core.results import Fault, Outcome
+from lawbook.core.results import ProgramError, VerdictKind
 from lawbook.errors import UsageError
-from lawbook.ledger.ledger import Kind, Ledger
-from lawbook.runs.folder import RunConfig, RunFolder, runs_in
-from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.runs.folder import RunConfig, RunFolder, list_runs
+from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import Ending, fold
+from lawbook.runs.state import RunOutcome, fold_events
 from lawbook.sandbox.host import Host
 from lawbook.verification.replay import verify
-from lawbook.worlds.address import WorldAddress, make
+from lawbook.worlds.address import WorldAddress, make_world
 
 SHARED = Path(__file__).parent.parent.parent / "shared" / "data" / "recordings"
 GAMES = sorted(file.name.partition(".")[0] for file in SHARED.glob("*.recording.jsonl.gz")) or ["none"]
@@ -49,7 +49,7 @@ def host() -> Iterator[Host]:
 
 def record_of(folder: RunFolder) -> Record:
     with Ledger.open(folder.ledger, readonly=True) as ledger:
-        record = fold(ledger).record
+        record = fold_events(ledger).record
         for trajectory in record:  # animation is read when it is looked at: look while the ledger is open
             for _, seen in trajectory.steps:
                 object.__setattr__(seen, "frames", tuple(seen.frames))
@@ -110,8 +110,8 @@ def lines(draw: st.DrawFn) -> str:
 @given(lines())
 @settings(max_examples=200, deadline=None)
 def test_a_line_is_written_again_byte_for_byte(text: str) -> None:
-    line = parse(text)
-    assert written(line.rest, line.frames) == text
+    line = parse_line(text)
+    assert format_line(line.rest, line.frames) == text
     data = json.loads(text)["data"]
     assert [frame.tolist() for frame in line.frames] == data["frame"]
     assert (line.completed, line.levels or 0, line.state) == (data["levels_completed"], data["win_levels"], data["state"])
@@ -174,7 +174,7 @@ def plays(draw: st.DrawFn) -> tuple[list[str], Record]:
                 line("ACTION2", {}, shown, state, **more)
                 see(Action(2), shown, Status.OVER if what == "over" else Status.TRUNCATED)
             case "reset":
-                level = 0 if record.won else level
+                level = 0 if record.is_won else level
                 over = False
                 line("RESET", {}, shown, "NOT_FINISHED")
                 see(RESET, shown, Status.RUNNING)
@@ -189,17 +189,17 @@ def test_a_recording_becomes_its_record_and_comes_back_byte_for_byte(tmp_path: P
     file.write_text("\n".join([*text, ""]), encoding="utf-8")
     folder = import_recording(file, tmp_path / "runs")
     found = record_of(folder)
-    assert told(found) == told(expected) and found.actions == expected.actions
+    assert told(found) == told(expected) and found.n_actions == expected.n_actions
     assert round_trip(folder, tmp_path / "b.jsonl") == file.read_bytes()
     with Ledger.open(folder.ledger, readonly=True) as ledger:
         assert ledger.check() is None
-        assert (Kind.CLOSE in {event.kind for event in ledger}) == expected.won
+        assert (EventKind.CLOSE in {event.kind for event in ledger}) == expected.is_won
 
 
 def walked(tmp_path: Path, host: Host, world: str, actions: list[Action]) -> RunFolder:
     """A run of our own that did this, resetting where it had to."""
     config = RunConfig(world, mind="scripted", protocol="vanilla", budget=len(actions) * 2)
-    with new_run(config, tmp_path, host=host, mind=Scripted()) as (folder, session):
+    with start_run(config, tmp_path, host=host, mind=Scripted()) as (folder, session):
         for action in actions:
             if session.record.needs_reset:
                 session.reset("it is over")
@@ -219,7 +219,7 @@ def test_a_run_of_our_own_goes_out_and_comes_in_the_same(tmp_path: Path, host: H
     assert told(record_of(folder)) == told(record_of(ours))
     statuses = {o.status for trajectory in record_of(folder) for _, o in trajectory.steps}
     assert statuses == {Status.RUNNING, Status.OVER, Status.TRUNCATED, Status.COMPLETED}
-    assert folder.config().world == LAKE
+    assert folder.load_config().world == LAKE
     assert round_trip(folder, tmp_path / "b.jsonl.gz") == first
 
 
@@ -244,7 +244,7 @@ def test_what_the_toolkit_records_and_what_we_record_are_one(tmp_path: Path, hos
     (theirs,) = (tmp_path / "rec").rglob("*.jsonl")
 
     folder = import_recording(theirs, tmp_path / "in")
-    assert folder.config().world == "arc:zq77/0a1b2c3d"
+    assert folder.load_config().world == "arc:zq77/0a1b2c3d"
     assert round_trip(folder, tmp_path / "back.jsonl") == theirs.read_bytes()
     assert told(record_of(folder)) == told(record_of(ours))
     round_trip(ours, tmp_path / "ours.jsonl")
@@ -261,7 +261,7 @@ def test_recordings_of_real_games_come_back_byte_for_byte(game: str, tmp_path: P
     if not file.is_file():
         pytest.skip("there are no shared recordings beside this checkout")
     folder = import_recording(file, tmp_path)
-    assert record_of(folder).actions == 600
+    assert record_of(folder).n_actions == 600
     assert round_trip(folder, tmp_path / "back.jsonl") == gzip.decompress(file.read_bytes())
 
 
@@ -273,12 +273,12 @@ def test_a_real_game_shows_again_what_was_recorded(game: str, tmp_path: Path, ho
     if not file.is_file():
         pytest.skip("there are no shared recordings beside this checkout")
     try:
-        make(WorldAddress.parse(survey(file).world)).close()
+        make_world(WorldAddress.parse(summarize_recording(file).world)).close()
     except UsageError as error:
         pytest.skip(f"no such game here: {error}")
     folder = import_recording(file, tmp_path, RunConfig("", mind="scripted", protocol="vanilla", budget=5))
-    with resumed_run(folder, host=host, mind=Scripted()) as session:
-        assert session.state.sent == 600 and session.left == 5 and not session.ended
+    with resume_run(folder, host=host, mind=Scripted()) as session:
+        assert session.state.n_actions == 600 and session.actions_left == 5 and not session.outcome
 
 
 # -- learning from them ---------------------------------------------------------------------------------------------------------
@@ -289,16 +289,16 @@ def test_any_program_can_be_verified_on_it_and_any_mind_can_go_on_from_it(
 ) -> None:
     dice = random.Random(5)
     ours = walked(tmp_path, host, LAKE, [Action(dice.randint(1, 3)) for _ in range(30)])
-    assert not record_of(ours).won
+    assert not record_of(ours).is_won
     export_run(ours, tmp_path / "a.jsonl")
     config = RunConfig("", mind="scripted", budget=20)
     folder = import_recording(tmp_path / "a.jsonl", tmp_path / "in", config)
 
     right, wrong = worked_example(), replaced(worked_example(), "return here(state) == 1  # R3", "return False  # R3")
     record = record_of(folder)
-    for hypothesis, outcome in ((right, Outcome.ADMISSIBLE), (wrong, Outcome.COUNTEREXAMPLE)):
+    for hypothesis, outcome in ((right, VerdictKind.ADMISSIBLE), (wrong, VerdictKind.COUNTEREXAMPLE)):
         program = host.load(hypothesis.files)
-        assert not isinstance(program, Fault)
+        assert not isinstance(program, ProgramError)
         assert verify(program, record).outcome is outcome
         said = re.search(r"```python\n(from pathlib.*?)```", (DOCS / "worlds.md").read_text(encoding="utf-8"), re.DOTALL)
         assert said is not None
@@ -306,15 +306,15 @@ def test_any_program_can_be_verified_on_it_and_any_mind_can_go_on_from_it(
         (tmp_path / "mine" / ENGINE).write_text(hypothesis.files[ENGINE], encoding="utf-8")
         monkeypatch.chdir(tmp_path)
         names: dict[str, Any] = {"folder": folder.path}
-        exec(said[1], names)  # noqa: S102  (what the document says, word for word)
+        exec(said[1], names)
         assert names["verdict"].outcome is outcome
 
     mind = Scripted([right])
-    with resumed_run(folder, host=host, mind=mind) as session:
-        assert session.left == 20
-        assert play(session) is Ending.WON
+    with resume_run(folder, host=host, mind=mind) as session:
+        assert session.actions_left == 20
+        assert play(session) is RunOutcome.WON
         assert len(mind.cases[0].record.trajectories) >= len(record) - 1
-        assert session.state.mismatches == 0
+        assert session.state.n_mismatches == 0
     # What it did itself goes out in the same form, after what it came from.
     lines = round_trip(folder, tmp_path / "b.jsonl").splitlines()
     before = (tmp_path / "a.jsonl").read_bytes().splitlines()
@@ -329,10 +329,10 @@ def test_the_built_in_mind_learns_from_a_recording(tmp_path: Path, host: Host) -
     ours = walked(tmp_path, host, world, [Action(dice.randint(1, 4)) for _ in range(40)])
     export_run(ours, tmp_path / "a.jsonl")
     folder = import_recording(tmp_path / "a.jsonl", tmp_path / "in", RunConfig("", budget=40))
-    if record_of(folder).won:
+    if record_of(folder).is_won:
         pytest.fail("choose dice that do not win, or there is nothing left to learn for")
-    with resumed_run(folder, host=host) as session:
-        assert play(session) is Ending.WON
+    with resume_run(folder, host=host) as session:
+        assert play(session) is RunOutcome.WON
 
 
 # -- what is malformed ------------------------------------------------------------------------------------------------------------
@@ -458,9 +458,9 @@ def test_the_commands(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("\n".join([with_(), with_(frame=[[[1, 2], [3, 5]]]), with_(state="GAME_OVER"), ""]))
     brought = lawbook("import", "a.jsonl", "--budget", "7", "--world", "demo:maze", cwd=tmp_path)
     assert brought.returncode == 0, brought.stderr
-    (folder,) = runs_in(tmp_path / "runs")
+    (folder,) = list_runs(tmp_path / "runs")
     assert brought.stdout.strip() == str(folder.path.relative_to(tmp_path))
-    config = folder.config()
+    config = folder.load_config()
     assert (config.world, config.budget, config.mind) == ("demo:maze", 2 + 7, "induce")
     shown = lawbook("show", "last", "--json", cwd=tmp_path)
     told = json.loads(shown.stdout)

@@ -13,9 +13,9 @@ from lawbook.cli.main import main
 from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
 from lawbook.core.record import Action
 from lawbook.core.results import Limits
-from lawbook.planning.regression import completed, regress, report
+from lawbook.planning.regression import describe_regressions, find_completing_trajectories, replan_completed_levels
 from lawbook.runs.folder import RunConfig
-from lawbook.runs.lifecycle import new_run
+from lawbook.runs.lifecycle import start_run
 from lawbook.sandbox.host import Host, Program
 from lawbook.worlds.world import World
 
@@ -73,30 +73,32 @@ def loaded(host: Host, hypothesis: Hypothesis) -> Program:
 def test_every_completed_level_is_planned_from_its_recorded_start(host: Host) -> None:
     # Two levels, with steps that led nowhere, and part of a third.
     record = recorded(Meadow(LEVELS), [1, 3, 3, 3, 3, 1, 3, 3, 3, 3, 3])
-    assert [(t.first.level, len(t)) for t in completed(record)] == [(0, 3), (1, 6)]
-    found = regress(loaded(host, TRUE), record)
-    assert [(one.level, one.recorded, one.planned) for one in found] == [(0, 3, 2), (1, 6, 4)]
-    assert report({0, 1}, found) == ""
-    lame = regress(loaded(host, LAME), record)
-    assert [one.planned for one in lame] == [None, None] and all(one.exhausted for one in lame)
-    assert "level 0 (completed in 3 actions)" in report(set(), lame) and "level 1 (completed in 6" in report(set(), lame)
+    assert [(t.first.level, len(t)) for t in find_completing_trajectories(record)] == [(0, 3), (1, 6)]
+    found = replan_completed_levels(loaded(host, TRUE), record)
+    assert [(one.level, one.recorded_length, one.planned_length) for one in found] == [(0, 3, 2), (1, 6, 4)]
+    assert describe_regressions({0, 1}, found) == ""
+    lame = replan_completed_levels(loaded(host, LAME), record)
+    assert [one.planned_length for one in lame] == [None, None] and all(one.exhausted for one in lame)
+    assert "level 0 (completed in 3 actions)" in describe_regressions(
+        set(), lame
+    ) and "level 1 (completed in 6" in describe_regressions(set(), lame)
 
 
 def test_a_level_that_is_only_too_large_is_told_when_it_was_not_before(host: Host) -> None:
     record = recorded(Meadow(LEVELS), [3, 3, 3, 3, 3, 3])
-    found = regress(loaded(host, TRUE), record, limits=Limits(nodes=1))
-    assert [one.planned for one in found] == [None, None] and not any(one.exhausted for one in found)
-    assert report(set(), found) == "" and "level 1" in report({1}, found)
+    found = replan_completed_levels(loaded(host, TRUE), record, limits=Limits(nodes=1))
+    assert [one.planned_length for one in found] == [None, None] and not any(one.exhausted for one in found)
+    assert describe_regressions(set(), found) == "" and "level 1" in describe_regressions({1}, found)
 
 
 def test_the_mind_reads_of_it_and_nothing_else_changes(tmp_path: Path, host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     config = RunConfig("py:test_regression:SOURCE/any", mind="scripted", budget=30)
-    with new_run(config, tmp_path, host=host, mind=Scripted()) as (folder, session):
+    with start_run(config, tmp_path, host=host, mind=Scripted()) as (folder, session):
         assert session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, TRUE.files, "")).admissible
         session.execute([RIGHT, RIGHT])
         assert session.record.level == 1 and session.state.notes == []
         assert session.propose(Proposal(Decision.REPAIR_CODE, None, LAME.files, "")).admissible  # it verifies
-        (note,) = session.case(0).notes
+        (note,) = session.build_case(0).notes
         assert "sees no way any more" in note and "level 0 (completed in 2 actions)" in note
         assert session.propose(Proposal(Decision.REPAIR_CODE, None, TRUE.files, "")).admissible
         assert len(session.state.notes) == 1  # nothing is lost any more

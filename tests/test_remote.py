@@ -23,12 +23,12 @@ from lawbook.core.record import RESET, Action, Observation, Status
 from lawbook.errors import UsageError, WorldError
 from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.session import Session
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
-from lawbook.scoring.billing import Counting, counting
-from lawbook.worlds.address import WorldAddress, make
+from lawbook.scoring.billing import ScoreCounter, count_run
+from lawbook.worlds.address import WorldAddress, make_world
 
 logging.getLogger("werkzeug").setLevel(logging.ERROR)
 
@@ -54,16 +54,23 @@ def server(running: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
 
 
 def connect(server: Server, monkeypatch: pytest.MonkeyPatch, key: str = "our-key") -> None:
-    for name in (settings.KEY, settings.URL, settings.COOKIES, settings.GAMES, settings.MODE, settings.TICKET):
+    for name in (
+        settings.KEY_VARIABLE,
+        settings.URL_VARIABLE,
+        settings.COOKIES_VARIABLE,
+        settings.GAMES_VARIABLE,
+        settings.MODE_VARIABLE,
+        settings.TICKET_VARIABLE,
+    ):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv(settings.URL, server.url)
-    monkeypatch.setenv(settings.KEY, key)
+    monkeypatch.setenv(settings.URL_VARIABLE, server.url)
+    monkeypatch.setenv(settings.KEY_VARIABLE, key)
     server.calls.clear()
     server.keys = None
 
 
 def world(name: str = "zq77", mode: str = "online", card: str = "", **options: str) -> RemoteArcWorld:
-    made = make(WorldAddress.parse(settings.addressed(f"arc:{name}", mode=mode, card=card, **options)))
+    made = make_world(WorldAddress.parse(settings.add_options(f"arc:{name}", mode=mode, card=card, **options)))
     assert isinstance(made, RemoteArcWorld)
     return made
 
@@ -84,7 +91,7 @@ def test_the_spec_says_what_a_server_tells_and_that_nothing_can_be_replayed(serv
     spec = world().spec
     assert (spec.shape, spec.levels, spec.clicks, spec.replayable) == ((64, 64), 3, (6,), False)
     assert spec.baselines is None  # this server does not tell what people took
-    os.environ[settings.GAMES] = str(games)  # monkeypatch takes it away again
+    os.environ[settings.GAMES_VARIABLE] = str(games)  # monkeypatch takes it away again
     assert world().spec.baselines == tuple(BASELINES)
 
 
@@ -92,17 +99,17 @@ def test_the_spec_says_what_a_server_tells_and_that_nothing_can_be_replayed(serv
 def test_online_shows_and_bills_what_offline_shows(server: Server, games: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The scripts reset in every situation: first of all, in a level, after one, twice, after game over, after a win."""
     there = world()
-    monkeypatch.setenv(settings.GAMES, str(games))
-    here, counts = make(WorldAddress.parse("arc:zq77")), Counting(3)
+    monkeypatch.setenv(settings.GAMES_VARIABLE, str(games))
+    here, counts = make_world(WorldAddress.parse("arc:zq77")), ScoreCounter(3)
     assert same(there.reset(), here.reset())
-    counts.opened()
+    counts.start_play()
     for action in SCRIPTS[name]:
         seen = send(there, action)
         assert same(seen, send(here, action))  # type: ignore[arg-type]
         counts.add(action, seen.status, seen.level)
     assert there.rejoin(0) == counts.billed
     (game,) = remote.read_card(json.loads(there.spec.ticket)["card"], "online")["environments"]
-    assert [run["level_actions"] for run in game["runs"]] == [[a for a, _, _ in p.levels(BASELINES)] for p in counts.plays]
+    assert [run["level_actions"] for run in game["runs"]] == [[a for a, _, _ in p.list_levels(BASELINES)] for p in counts.plays]
     assert server.sent()[1:] == ["RESET" if action == RESET else f"ACTION{action.id}" for action in SCRIPTS[name]]
 
 
@@ -114,7 +121,7 @@ def test_click_data_arrives(server: Server) -> None:
 
 
 def test_a_demo_game_is_played_over_rest_as_at_home(server: Server) -> None:
-    there, here = world("dm00"), make(WorldAddress.parse("demo:maze?seed=0"))
+    there, here = world("dm00"), make_world(WorldAddress.parse("demo:maze?seed=0"))
     assert same(there.reset(), here.reset())
     for action in (Action(1 + k % 4) for k in range(20)):
         seen = there.step(action)
@@ -128,9 +135,9 @@ def test_competition_bills_a_reset_that_does_nothing(games: Path, name: str, mon
     with serving(games, competition=True) as server:
         connect(server, monkeypatch)
         card = remote.open_card("competition", ["t"], "https://example.org/source")
-        played, counts = world(mode="competition", card=card.id), Counting(3, competition=True)
+        played, counts = world(mode="competition", card=card.id), ScoreCounter(3, competition=True)
         before = played.reset()
-        counts.opened()
+        counts.start_play()
         for action in SCRIPTS[name]:
             seen = send(played, action)
             if action == RESET and before.status is Status.COMPLETED and before.level < 3:
@@ -142,7 +149,7 @@ def test_competition_bills_a_reset_that_does_nothing(games: Path, name: str, mon
         (game,) = [one for one in told["environments"] if one["id"].startswith("zq77")]
         assert (len(game["runs"]), game["actions"]) == counts.billed
         assert [run["resets"] for run in game["runs"]] == [play.resets for play in counts.plays]
-        assert [run["level_actions"] for run in game["runs"]] == [[a for a, _, _ in p.levels(BASELINES)] for p in counts.plays]
+        assert [run["level_actions"] for run in game["runs"]] == [[a for a, _, _ in p.list_levels(BASELINES)] for p in counts.plays]
         assert [run["score"] for run in game["runs"]] == [play.score(BASELINES) for play in counts.plays]
         assert told["tags"] == ["t", "agent"] and told["source_url"] == "https://example.org/source"
         assert {one["id"] for one in told["environments"]} == {"zq77-0a1b2c3d", "dm00-0a1b2c3d"}  # unplayed ones count too
@@ -202,17 +209,17 @@ def test_a_slow_answer_is_waited_for_as_long_as_was_asked_for(server: Server) ->
 
 def test_keys_missing_or_refused_are_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     server.keys = {"our-key"}
-    monkeypatch.setenv(settings.KEY, "wrong-key")
+    monkeypatch.setenv(settings.KEY_VARIABLE, "wrong-key")
     for attempt in (lambda: world(), lambda: remote.open_card("online")):
         with pytest.raises(UsageError, match=r"refuses the key.*ARC_API_KEY") as refused:
             attempt()
         assert "wrong-key" not in str(refused.value)
-    monkeypatch.delenv(settings.KEY)
+    monkeypatch.delenv(settings.KEY_VARIABLE)
     server.keys = None
     with pytest.raises(UsageError, match="ARC_API_KEY is not set"):
         world()
-    monkeypatch.setenv(settings.KEY, "our-key")
-    monkeypatch.setenv(settings.URL, "http://127.0.0.1:9")
+    monkeypatch.setenv(settings.KEY_VARIABLE, "our-key")
+    monkeypatch.setenv(settings.URL_VARIABLE, "http://127.0.0.1:9")
     with pytest.raises(UsageError, match=r"could not be listed.*ARC_BASE_URL"):
         world()
 
@@ -224,29 +231,29 @@ def test_a_game_that_is_not_there_is_named(server: Server, name: str, says: str)
 
 
 def test_options_say_how_and_are_said_once() -> None:
-    assert settings.addressed("arc:zq77?seed=1", mode="online", card="") == "arc:zq77?seed=1&mode=online"
+    assert settings.add_options("arc:zq77?seed=1", mode="online", card="") == "arc:zq77?seed=1&mode=online"
     with pytest.raises(UsageError, match="keep one"):
-        settings.addressed("arc:zq77?mode=online", mode="competition")
+        settings.add_options("arc:zq77?mode=online", mode="competition")
     with pytest.raises(UsageError, match="no game of ARC-AGI-3"):
-        settings.addressed("demo:maze", mode="online")
+        settings.add_options("demo:maze", mode="online")
     with pytest.raises(UsageError, match="mode is one of"):
-        make(WorldAddress.parse("arc:zq77?mode=onlin"))
+        make_world(WorldAddress.parse("arc:zq77?mode=onlin"))
 
 
 def test_only_a_world_on_a_server_is_given_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(settings.KEY, "our-key")
-    given = [settings.environment(WorldAddress.parse(text)) for text in ("arc:zq77", "demo:maze", "arc:zq77?mode=online")]
-    assert [settings.KEY in one for one in given] == [False, False, True]
+    monkeypatch.setenv(settings.KEY_VARIABLE, "our-key")
+    given = [settings.select_environment(WorldAddress.parse(text)) for text in ("arc:zq77", "demo:maze", "arc:zq77?mode=online")]
+    assert [settings.KEY_VARIABLE in one for one in given] == [False, False, True]
 
 
 def test_normal_mode_downloads_a_game_once_and_plays_it_here(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(settings.GAMES, str(tmp_path))
-    played = make(WorldAddress.parse("arc:zq77?mode=normal"))
+    monkeypatch.setenv(settings.GAMES_VARIABLE, str(tmp_path))
+    played = make_world(WorldAddress.parse("arc:zq77?mode=normal"))
     assert played.spec.replayable and played.reset().level == 0
     assert (tmp_path / "zq77" / "0a1b2c3d" / "zq77.py").is_file() and server.sent() == []
-    assert settings.KEY not in os.environ  # before the game's own code runs
+    assert settings.KEY_VARIABLE not in os.environ  # before the game's own code runs
     assert [played.step(WALK).level for _ in range(3)] == [0, 0, 1]
 
 
@@ -257,8 +264,8 @@ def paused(server: Server, tmp_path: Path, host: Host, fault: str, mode: str = "
     """A run that broke off at its third action because of a fault; its folder, and what had been sent by then."""
     card = remote.open_card(mode)
     card.share()
-    config = RunConfig(settings.addressed("arc:zq77", mode=mode, card=card.id), mind="scripted", protocol="vanilla", budget=9)
-    with pytest.raises(WorldError), new_run(config, tmp_path, host=host, mind=Scripted()) as (folder, session):
+    config = RunConfig(settings.add_options("arc:zq77", mode=mode, card=card.id), mind="scripted", protocol="vanilla", budget=9)
+    with pytest.raises(WorldError), start_run(config, tmp_path, host=host, mind=Scripted()) as (folder, session):
         session.probe(WALK, "?")
         session.probe(MARK, "?")
         getattr(server, fault)()
@@ -267,7 +274,7 @@ def paused(server: Server, tmp_path: Path, host: Host, fault: str, mode: str = "
 
 
 def resumed(folder: Path, host: Host) -> Iterator[Session]:
-    with resumed_run(RunFolder.open(folder), host=host, mind=Scripted()) as session:
+    with resume_run(RunFolder.open(folder), host=host, mind=Scripted()) as session:
         yield session
 
 
@@ -281,20 +288,20 @@ def test_an_action_that_never_arrived_is_sent_when_the_run_goes_on(server: Serve
     folder, sent = paused(server, tmp_path, host, "drop")
     assert sent == ["RESET", "ACTION1", "ACTION6", "ACTION1"]  # the last one was cut off before anybody worked on it
     for session in resumed(folder, host):
-        assert session.ended is None and session.state.sent == 3 and session.state.intent is None
+        assert session.outcome is None and session.state.n_actions == 3 and session.state.intent is None
         assert server.sent() == [*sent, "ACTION1"]
         session.probe(WALK, "?")
         assert session.record.level == 1  # the play went on where it was: three steps right, a level
     with Ledger.open(folder / "ledger.sqlite", readonly=True) as ledger:
-        assert counting(ledger)[0].billed == (1, 4)
+        assert count_run(ledger)[0].billed == (1, 4)
 
 
 def test_an_action_that_arrived_is_counted_and_ends_the_run(server: Server, tmp_path: Path, host: Host) -> None:
     folder, sent = paused(server, tmp_path, host, "lose")
     for session in resumed(folder, host):
-        assert session.ended is Ending.IN_DOUBT and server.sent() == sent  # nothing is sent twice
+        assert session.outcome is RunOutcome.IN_DOUBT and server.sent() == sent  # nothing is sent twice
     with Ledger.open(folder / "ledger.sqlite", readonly=True) as ledger:
-        counts, told = counting(ledger)
+        counts, told = count_run(ledger)
         assert counts.billed == (1, 3) and told.outcome == "in_doubt"
         (closing,) = [event for event in ledger if event.kind == "close"]
         assert "has billed it" in closing.body["sentence"]
@@ -307,12 +314,12 @@ def test_in_competition_nobody_says_and_the_run_ends(
         connect(server, monkeypatch)
         folder, sent = paused(server, tmp_path, host, "drop", "competition")
         for session in resumed(folder, host):
-            assert session.ended is Ending.IN_DOUBT and server.sent() == sent
+            assert session.outcome is RunOutcome.IN_DOUBT and server.sent() == sent
 
 
 def test_a_run_that_was_killed_between_two_actions_goes_on_where_it_was(server: Server, tmp_path: Path, host: Host) -> None:
-    config = RunConfig(settings.addressed("arc:zq77", mode="online"), mind="scripted", protocol="vanilla", budget=9)
-    with new_run(config, tmp_path, host=host, mind=Scripted()) as (folder, session):
+    config = RunConfig(settings.add_options("arc:zq77", mode="online"), mind="scripted", protocol="vanilla", budget=9)
+    with start_run(config, tmp_path, host=host, mind=Scripted()) as (folder, session):
         session.probe(WALK, "?")
     for session in resumed(folder.path, host):
         session.probe(WALK, "?")
@@ -328,9 +335,9 @@ def test_a_run_that_was_killed_between_two_actions_goes_on_where_it_was(server: 
 @pytest.fixture
 def offline(games: Path, tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     """A run that was played at home: a level, a game over, a reset, another level."""
-    monkeypatch.setenv(settings.GAMES, str(games))
+    monkeypatch.setenv(settings.GAMES_VARIABLE, str(games))
     config = RunConfig("arc:zq77", mind="scripted", protocol="vanilla", budget=99)
-    with new_run(config, tmp_path / "runs", host=host, mind=Scripted()) as (folder, session):
+    with start_run(config, tmp_path / "runs", host=host, mind=Scripted()) as (folder, session):
         for action in (WALK, WALK, WALK, MARK, LOSE):
             session.probe(action, "?")
         session.reset("it is over")
@@ -351,7 +358,7 @@ def test_a_run_is_replayed_onto_a_competition_card(
         assert told["runs"][0]["billed"] == {"here": [1, 10], "server": [1, 10]}
         assert told["card"]["tags"] == ["ours", "agent"]
         with Ledger.open(offline.ledger, readonly=True) as ledger:
-            _, ours = counting(ledger)
+            _, ours = count_run(ledger)
         (theirs,) = [game for game in told["card"]["environments"] if game["id"].startswith("zq77")]
         assert theirs["score"] == ours.rhae and theirs["runs"][0]["level_actions"] == [3, 6, 1]
         assert main(command) == 2  # such a server opens one card
@@ -366,8 +373,8 @@ def test_the_first_frame_that_is_another_stops_the_replay_and_the_card_is_closed
     with serving(other) as server:
         connect(server, monkeypatch)
         done = submit([offline], "online")
-        assert not done.whole and done.agreed and done.card is not None
-        assert done.runs[0].sent == 4 and "Action 4 (6@3,30) shows 1 cells" in done.runs[0].parted
+        assert not done.is_complete and done.is_billing_consistent and done.card is not None
+        assert done.runs[0].n_sent == 4 and "Action 4 (6@3,30) shows 1 cells" in done.runs[0].difference
         assert server.sent() == ["RESET", *["ACTION1"] * 3, "ACTION6"]
         assert "/api/scorecard/close" in server.calls[-1][0]
 
@@ -375,14 +382,14 @@ def test_the_first_frame_that_is_another_stops_the_replay_and_the_card_is_closed
 def test_a_replay_that_breaks_off_says_so(server: Server, offline: RunFolder) -> None:
     server.lose("/cmd/ACTION2")
     done = submit([offline], "online")
-    assert not done.whole and not done.agreed  # the server billed one more than anybody saw
-    assert "After 4 of 10 actions" in done.runs[0].parted and "no whole answer" in done.runs[0].parted
+    assert not done.is_complete and not done.is_billing_consistent  # the server billed one more than anybody saw
+    assert "After 4 of 10 actions" in done.runs[0].difference and "no whole answer" in done.runs[0].difference
 
 
 def test_what_cannot_be_submitted_is_refused_before_a_card_is_opened(
     server: Server, offline: RunFolder, tmp_path: Path, host: Host
 ) -> None:
-    with new_run(RunConfig("demo:maze", mind="scripted", protocol="vanilla"), tmp_path, host=host, mind=Scripted()) as (demo, _):
+    with start_run(RunConfig("demo:maze", mind="scripted", protocol="vanilla"), tmp_path, host=host, mind=Scripted()) as (demo, _):
         pass
     for folders, says in [([demo], "no game of ARC-AGI-3"), ([offline, offline], "more than once")]:
         with pytest.raises(UsageError, match=says):
@@ -396,7 +403,7 @@ def test_what_cannot_be_submitted_is_refused_before_a_card_is_opened(
 def test_play_opens_a_card_plays_on_it_and_closes_it(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(settings.MODE, "ONLINE")  # the toolkit's own word for it
+    monkeypatch.setenv(settings.MODE_VARIABLE, "ONLINE")  # the toolkit's own word for it
     play = ["play", "arc:dm00", "--mind", "random", "--budget", "8", "--out", str(tmp_path), "--tag", "one", "--json"]
     assert main(play) == 1
     told = capsys.readouterr()
@@ -444,7 +451,7 @@ def test_a_campaign_plays_on_one_card(server: Server, tmp_path: Path, capsys: py
 
 def test_a_closed_card_leaves_an_action_in_doubt(server: Server, tmp_path: Path, host: Host) -> None:
     folder, sent = paused(server, tmp_path, host, "drop")
-    card = RunFolder.open(folder).config().world.rpartition("card=")[2]
+    card = RunFolder.open(folder).load_config().world.rpartition("card=")[2]
     remote.close_card(card, "online")
     for session in resumed(folder, host):
-        assert session.ended is Ending.IN_DOUBT and server.sent() == sent
+        assert session.outcome is RunOutcome.IN_DOUBT and server.sent() == sent

@@ -24,14 +24,14 @@ from hostile import program
 from strays import processes
 
 from lawbook.core.record import Action
-from lawbook.core.results import Fault, Start
+from lawbook.core.results import InitialObservation, ProgramError
 from lawbook.errors import HostError
 from lawbook.sandbox import landlock, seccomp
 from lawbook.sandbox.confinement import SandboxReport
 from lawbook.sandbox.host import Host, Program
 
 MEMORY = 300 + os.getpid() % 97  # tells our processes from everybody else's
-START = Start(np.zeros((4, 4), dtype=np.uint8), 0, (1, 2))
+START = InitialObservation(np.zeros((4, 4), dtype=np.uint8), 0, (1, 2))
 ACTIONS = [Action(1)] * 5
 
 
@@ -42,13 +42,13 @@ def host() -> Iterator[Host]:
         yield host
 
 
-def outcome(host: Host, files: dict[str, str]) -> Fault | None:
+def outcome(host: Host, files: dict[str, str]) -> ProgramError | None:
     """How loading and replaying five steps ends."""
     loaded = host.load(files)
-    if isinstance(loaded, Fault):
+    if isinstance(loaded, ProgramError):
         return loaded
-    worker = loaded.worker()
-    if isinstance(worker, Fault):
+    worker = loaded.start_worker()
+    if isinstance(worker, ProgramError):
         return worker
     with worker:
         return worker.replay(START, ACTIONS).fault
@@ -84,12 +84,12 @@ def test_the_report_says_what_was_tried(host: Host) -> None:
 
 def test_a_wall_that_fell_is_seen() -> None:
     whole = {"read": "denied", "connect": "denied", "fork": "denied", "write": "denied"}
-    assert SandboxReport.of(whole).level == "full"
+    assert SandboxReport.from_facts(whole).level == "full"
     for wall in whole:
-        report = SandboxReport.of({**whole, wall: "possible"})
+        report = SandboxReport.from_facts({**whole, wall: "possible"})
         assert report.level == "weak"
-        assert report.confines == (wall in ("fork", "write"))
-    assert not SandboxReport.of({}).confines
+        assert report.is_confining == (wall in ("fork", "write"))
+    assert not SandboxReport.from_facts({}).is_confining
 
 
 LOAD, EQUAL, RETURN, FAIL = 0x20, 0x15, 0x06, 0x00050000  # of classic BPF, and to fail a system call with a number
@@ -102,7 +102,7 @@ def without(blind: list[tuple[int, ...]], code: str) -> subprocess.CompletedProc
     """Run `code` in a Python whose kernel seems to lack a layer."""
 
     def hide() -> None:
-        seccomp.install(b"".join(seccomp.instruction(*row) for row in [*blind, (RETURN, seccomp.ALLOW)]))
+        seccomp.install(b"".join(seccomp.make_instruction(*row) for row in [*blind, (RETURN, seccomp.ALLOW)]))
 
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], preexec_fn=hide, capture_output=True, text=True, timeout=60
@@ -121,7 +121,7 @@ def test_a_machine_without_seccomp_is_refused() -> None:
     assert re.search(r"HostError: .*seccomp absent, read denied, connect possible, .*--weak-sandbox", done.stderr)
 
 
-@pytest.mark.parametrize("version", range(1, landlock.abi() + 1))
+@pytest.mark.parametrize("version", range(1, landlock.get_abi_version() + 1))
 def test_older_landlock_confines_reading_and_writing(version: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(landlock, "abi", lambda: version)
     (tmp_path / "open").mkdir()
@@ -129,7 +129,7 @@ def test_older_landlock_confines_reading_and_writing(version: int, monkeypatch: 
     (tmp_path / "shut").write_text("")
     child = os.fork()
     if child == 0:
-        landlock.restrict(landlock.ruleset([str(tmp_path / "open"), str(tmp_path / "nowhere")]))
+        landlock.restrict(landlock.make_ruleset([str(tmp_path / "open"), str(tmp_path / "nowhere")]))
         found = []
         for path, mode in [("open/file", os.O_RDONLY), ("open/file", os.O_WRONLY), ("open/new", os.O_CREAT), ("shut", os.O_RDONLY)]:
             try:
@@ -161,8 +161,8 @@ def test_closing_the_host_ends_every_process() -> None:
     host = Host(memory_mb=memory)
     loaded = host.load(program())
     assert isinstance(loaded, Program)
-    worker, twin = loaded.worker(), loaded.worker(twin=True)
-    assert not isinstance(worker, Fault) and not isinstance(twin, Fault)
+    worker, twin = loaded.start_worker(), loaded.start_worker(twin=True)
+    assert not isinstance(worker, ProgramError) and not isinstance(twin, ProgramError)
     assert len(processes(memory)) == 4
     worker.close()
     worker.close()
@@ -171,14 +171,14 @@ def test_closing_the_host_ends_every_process() -> None:
     host.close()
     assert processes(memory) == []
     twin.close()
-    assert isinstance(worker.replay(START, []).fault, Fault)
+    assert isinstance(worker.replay(START, []).fault, ProgramError)
 
 
 def test_a_host_need_not_be_waited_for() -> None:
     memory = MEMORY + 400
     with Host(memory_mb=memory, wait=False) as host:
-        host.ready()
-        host.ready()
+        host.wait_until_ready()
+        host.wait_until_ready()
         assert host.sandbox.level == "full" and len(processes(memory)) == 2
         assert isinstance(host.load(program()), Program)
     Host(memory_mb=memory, wait=False).close()
@@ -214,11 +214,11 @@ def test_a_zygote_that_died_is_a_host_error() -> None:
     with Host(memory_mb=memory) as host:
         loaded = host.load(program())
         assert isinstance(loaded, Program)
-        worker = loaded.worker()
-        assert not isinstance(worker, Fault)
+        worker = loaded.start_worker()
+        assert not isinstance(worker, ProgramError)
         os.kill(host.pids[0], signal.SIGKILL)
         with pytest.raises(HostError, match="--resume"):
-            loaded.worker()
+            loaded.start_worker()
         deadline = time.monotonic() + 10
         while not set(processes(memory)) <= set(host.pids) and time.monotonic() < deadline:  # its worker dies with it
             time.sleep(0.02)
@@ -233,8 +233,8 @@ def test_nothing_leaks(host: Host) -> None:
     assert isinstance(loaded, Program)
 
     def once() -> tuple[int, int]:
-        worker = loaded.worker()
-        assert not isinstance(worker, Fault)
+        worker = loaded.start_worker()
+        assert not isinstance(worker, ProgramError)
         with worker:
             worker.replay(START, ACTIONS)
         return len(list(Path("/proc/self/fd").iterdir())), len(Path("/proc/self/maps").read_text().splitlines())
@@ -260,7 +260,7 @@ def test_x32_calls_are_refused(call: int) -> None:
     """fork and getpid (allowed) in the x32 numbering."""
     child = os.fork()
     if child == 0:
-        seccomp.install(seccomp.allow_list("x86_64"))
+        seccomp.install(seccomp.build_allow_list("x86_64"))
         seccomp.libc.syscall(call)
         os._exit(ctypes.get_errno())
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == errno.EPERM
@@ -268,7 +268,7 @@ def test_x32_calls_are_refused(call: int) -> None:
 
 def test_the_filter_is_well_formed() -> None:
     for machine in seccomp.ALLOWED:
-        code = seccomp.allow_list(machine)
+        code = seccomp.build_allow_list(machine)
         rows = list(struct.iter_unpack("<HBBI", code))
         assert len(rows) < 4096 and rows[-1] == (0x06, 0, 0, seccomp.DENY)
         assert all(at + 1 + max(yes, no) < len(rows) for at, (_, yes, no, _) in enumerate(rows[:-1]))

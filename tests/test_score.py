@@ -19,18 +19,18 @@ from hypothesis import strategies as st
 
 from lawbook.cli.main import main
 from lawbook.core.record import RESET, Action, Status
-from lawbook.scoring.billing import Counted, Counting, Play
-from lawbook.scoring.published import SYSTEMS, published
-from lawbook.scoring.rhae import Level, game_score, level_score, mean_score
-from lawbook.scoring.tables import Row, means, table
-from lawbook.worlds.arcengine_world import click, observed
+from lawbook.scoring.billing import Play, RunScore, ScoreCounter
+from lawbook.scoring.published import SYSTEMS, load_published
+from lawbook.scoring.rhae import LevelResult, game_score, level_score, mean_score
+from lawbook.scoring.tables import ScoreRow, compute_means, format_table
+from lawbook.worlds.arcengine_world import decode_observation, make_click_data
 
-FIRST, *_, LAST = published()
-LEVELS = st.lists(st.builds(Level, st.integers(0, 400), st.integers(0, 400), st.booleans()), max_size=12)
+FIRST, *_, LAST = load_published()
+LEVELS = st.lists(st.builds(LevelResult, st.integers(0, 400), st.integers(0, 400), st.booleans()), max_size=12)
 
 
 @given(LEVELS)
-def test_a_game_scores_what_the_toolkits_calculator_gives_it(levels: list[Level]) -> None:
+def test_a_game_scores_what_the_toolkits_calculator_gives_it(levels: list[LevelResult]) -> None:
     official = EnvironmentScoreCalculator()
     for number, level in enumerate(levels, 1):
         official.add_level(number, level.completed, level.actions, level.baseline)
@@ -40,10 +40,12 @@ def test_a_game_scores_what_the_toolkits_calculator_gives_it(levels: list[Level]
 
 
 def test_what_the_definition_says() -> None:
-    assert level_score(Level(20, 10, True)) == 25.0
-    assert level_score(Level(5, 10, True)) == 115.0  # no more for fewer
-    assert level_score(Level(5, 10, False)) == 0.0
-    assert game_score([Level(5, 10, True), Level(9, 10, False)]) == pytest.approx(100 / 3)  # the share of completed weights caps
+    assert level_score(LevelResult(20, 10, True)) == 25.0
+    assert level_score(LevelResult(5, 10, True)) == 115.0  # no more for fewer
+    assert level_score(LevelResult(5, 10, False)) == 0.0
+    assert game_score([LevelResult(5, 10, True), LevelResult(9, 10, False)]) == pytest.approx(
+        100 / 3
+    )  # the share of completed weights caps
     assert game_score([]) == 0.0 and mean_score([]) == 0.0
     assert mean_score([100.0, 50.0]) == 75.0
 
@@ -54,7 +56,7 @@ PLAYS = st.lists(
         lambda levels: Play(
             actions=sum(actions for actions, _ in levels),
             completed=len(levels) - (not levels[-1][1]),
-            bounds=[(k + 1, sum(a for a, _ in levels[: k + 1])) for k in range(len(levels) - (not levels[-1][1]))],
+            completions=[(k + 1, sum(a for a, _ in levels[: k + 1])) for k in range(len(levels) - (not levels[-1][1]))],
         )
     ),
     min_size=1,
@@ -75,10 +77,10 @@ def test_games_and_their_mean_score_what_the_toolkits_card_gives_them(games: lis
             levels_completed=[play.completed for play in plays],
             states=[GameState.NOT_FINISHED] * len(plays),
             actions=[play.actions for play in plays],
-            actions_by_level=[play.bounds for play in plays],
+            actions_by_level=[play.completions for play in plays],
             resets=[0] * len(plays),
         )
-        told = Counted("arc:g", "", "", 0, len(baselines), tuple(baselines), "human", tuple(plays), None)
+        told = RunScore("arc:g", "", "", 0, len(baselines), tuple(baselines), "human", tuple(plays), None)
         ours.append(told.rhae or 0.0)
     theirs = EnvironmentScorecard.from_scorecard(card, infos)
     assert ours == [game.score for game in theirs.environments]
@@ -101,7 +103,7 @@ SCRIPTS = {
 }
 
 
-def on_both(folder: Path, actions: list[Action]) -> tuple[Counting, EnvironmentScorecard]:
+def on_both(folder: Path, actions: list[Action]) -> tuple[ScoreCounter, EnvironmentScorecard]:
     """The same actions on the toolkit's wrapper with its scorecard, and counted by ours."""
     info = EnvironmentInfo(game_id="zq77-0a1b2c3d", baseline_actions=BASELINES, local_dir=str(folder))
     info.local_dir = str(folder)
@@ -110,11 +112,11 @@ def on_both(folder: Path, actions: list[Action]) -> tuple[Counting, EnvironmentS
     env = LocalEnvironmentWrapper(info, getLogger("quiet"), scorecard_id=card, scorecard_manager=manager)
     first = env.observation_space
     assert first is not None
-    ours, level = Counting(first.win_levels), 0
-    ours.opened()
+    ours, level = ScoreCounter(first.win_levels), 0
+    ours.start_play()
     for action in actions:
-        answer = env.reset() if action == RESET else env.step(GameAction.from_id(action.id), data=click(action))
-        seen = observed(answer, action, level)
+        answer = env.reset() if action == RESET else env.step(GameAction.from_id(action.id), data=make_click_data(action))
+        seen = decode_observation(answer, action, level)
         level = seen.level
         ours.add(action, seen.status, seen.level)
     theirs = manager.get_scorecard(card, "")
@@ -122,13 +124,13 @@ def on_both(folder: Path, actions: list[Action]) -> tuple[Counting, EnvironmentS
     return ours, EnvironmentScorecard.from_scorecard(theirs, [info])
 
 
-def same(ours: Counting, theirs: EnvironmentScorecard) -> None:
+def same(ours: ScoreCounter, theirs: EnvironmentScorecard) -> None:
     """To the action, level by level, play by play."""
     (game,) = theirs.environments
     assert len(ours.plays) == len(game.runs)
     for play, run in zip(ours.plays, game.runs, strict=True):
         assert (play.actions, play.resets, play.completed) == (run.actions, run.resets, run.levels_completed)
-        assert [actions for actions, _, _ in play.levels(BASELINES)] == run.level_actions
+        assert [actions for actions, _, _ in play.list_levels(BASELINES)] == run.level_actions
         assert play.score(BASELINES) == run.score
         assert play.won is (run.completed is True)
         assert (run.state is not None and run.state.name) == ("WIN" if play.won else "GAME_OVER" if play.over else "NOT_FINISHED")
@@ -171,28 +173,28 @@ def until_won(actions: list[Action]) -> list[Action]:
 
 
 def test_an_action_in_doubt_is_counted_as_billed() -> None:
-    counts = Counting(3)
-    counts.opened()
+    counts = ScoreCounter(3)
+    counts.start_play()
     counts.add(WALK, Status.RUNNING, 0)
-    counts.in_doubt()
+    counts.add_unanswered_action()
     assert counts.billed == (1, 2)
 
 
 # -- tables ----------------------------------------------------------------------------------------------------------------------
 
 
-def counted(world: str, bounds: list[tuple[int, int]], actions: int, baselines: tuple[int, ...] | None) -> Counted:
-    play = Play(actions=actions, completed=len(bounds), bounds=bounds)
-    return Counted(world, "induce", "memento3", 0, len(baselines or ()) or None, baselines, "human", (play,), "budget")
+def counted(world: str, bounds: list[tuple[int, int]], actions: int, baselines: tuple[int, ...] | None) -> RunScore:
+    play = Play(actions=actions, completed=len(bounds), completions=bounds)
+    return RunScore(world, "induce", "memento3", 0, len(baselines or ()) or None, baselines, "human", (play,), "budget")
 
 
 def test_the_published_columns_stand_beside_ours() -> None:
-    first, last = (published()[name] for name in (FIRST, LAST))
+    first, last = (load_published()[name] for name in (FIRST, LAST))
     rows = [
-        Row("a", counted(f"arc:{FIRST}/0a1b", [(1, 10)], 30, (20, 40))),
-        Row("b", counted(f"arc:{LAST}", [(1, 5), (2, 15)], 15, (10, 10))),
+        ScoreRow("a", counted(f"arc:{FIRST}/0a1b", [(1, 10)], 30, (20, 40))),
+        ScoreRow("b", counted(f"arc:{LAST}", [(1, 5), (2, 15)], 15, (10, 10))),
     ]
-    told = json.loads(table(rows, "json"))
+    told = json.loads(format_table(rows, "json"))
     assert [row["game"] for row in told["rows"]] == [FIRST, LAST]
     assert told["rows"][0]["ratio"] == 0.5 and told["rows"][0]["per_level"][1] == {
         "level": 2, "actions": 20, "baseline": 40, "completed": False,
@@ -203,10 +205,10 @@ def test_the_published_columns_stand_beside_ours() -> None:
         assert told["rows"][0]["published"][system] == {"actions": one.actions, "cleared": one.cleared, "rhae": one.rhae}
         assert told["mean"]["published"][system] == pytest.approx((one.rhae + other.rhae) / 2)
     assert told["mean"]["rhae"] == pytest.approx((100 / 3 + 100) / 2)
-    text = table(rows)
+    text = format_table(rows)
     assert f"{first.systems['continual'].actions:,}" in text and "mean of 2" in text
-    assert table(rows, "markdown").splitlines()[1].startswith("| --- | ---:")
-    (line, other_line) = csv.DictReader(io.StringIO(table(rows, "csv")))
+    assert format_table(rows, "markdown").splitlines()[1].startswith("| --- | ---:")
+    (line, other_line) = csv.DictReader(io.StringIO(format_table(rows, "csv")))
     assert (line["game"], line["rhae"]) == (FIRST, str(told["rows"][0]["rhae"]))
     assert other_line["levels_completed"] == "2"
 
@@ -214,14 +216,14 @@ def test_the_published_columns_stand_beside_ours() -> None:
 def test_repeats_of_a_game_weigh_no_more_than_one_run_of_another() -> None:
     good, bad = counted(f"arc:{FIRST}", [(1, 1)], 1, (1,)), counted(f"arc:{FIRST}", [], 9, (1,))
     other = counted(f"arc:{LAST}", [(1, 1)], 1, (1,))
-    assert means([Row("", good), Row("", bad), Row("", other)])["rhae"] == 75.0
-    assert means([Row("", counted("demo:maze", [], 9, None))])["rhae"] is None
+    assert compute_means([ScoreRow("", good), ScoreRow("", bad), ScoreRow("", other)])["rhae"] == 75.0
+    assert compute_means([ScoreRow("", counted("demo:maze", [], 9, None))])["rhae"] is None
 
 
 def test_the_table_of_the_paper_is_whole() -> None:
-    games = published()
+    games = load_published()
     assert len(games) == 25 and sum(game.levels for game in games.values()) == 183
-    assert sum(game.human for game in games.values()) == 17_135
+    assert sum(game.human_actions for game in games.values()) == 17_135
     assert sum(game.systems["memento3"].actions for game in games.values()) == 7_518
     assert all(set(game.systems) == set(SYSTEMS) for game in games.values())
 

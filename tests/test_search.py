@@ -13,7 +13,7 @@ from workers import PLENTY, START, counter, worker
 
 from lawbook.core.hypothesis import ENGINE
 from lawbook.core.record import Action
-from lawbook.core.results import Fault, Limits, NoPlan, Start
+from lawbook.core.results import InitialObservation, Limits, NoPlan, ProgramError
 from lawbook.sandbox.host import Host
 from lawbook.sandbox.worker_client import Found
 
@@ -68,7 +68,7 @@ def graphs(draw: st.DrawFn) -> tuple[Graph, set[int], set[int]]:
 
 def searched(host: Host, source: str, limits: Limits, available: tuple[int, ...], goal: str | None = None) -> Any:
     with worker(host, source) as it:
-        it.replay(Start(START.frame, 0, available), [])
+        it.replay(InitialObservation(START.frame, 0, available), [])
         return it.search(limits, goal, clicks=(6,))
 
 
@@ -111,7 +111,7 @@ def test_limits_hold(host: Host) -> None:
 
 def test_a_step_that_never_ends_in_a_search_is_a_fault(host: Host) -> None:
     answer = searched(host, counter(step="while state == 3: pass")[ENGINE], Limits(depth=10, seconds=0.2), (1,))
-    assert isinstance(answer, Fault) and answer.kind == "time"
+    assert isinstance(answer, ProgramError) and answer.kind == "time"
 
 
 def test_running_out_of_memory_is_one_more_limit() -> None:
@@ -147,7 +147,7 @@ def is_goal(state): return state == (SIZE, SIZE)
     assert (sighted.method, len(sighted.actions), sighted.nodes) == ("astar", 40, 40)
     for wrong in ("'near'", "None", "float('nan')"):
         bad = searched(host, grid + f"def heuristic(state): return {wrong}", PLENTY, (1, 2))
-        assert isinstance(bad, Fault) and "heuristic returned" in bad.reason
+        assert isinstance(bad, ProgramError) and "heuristic returned" in bad.reason
 
 
 def test_a_key_folds_states_and_is_not_certified(host: Host) -> None:
@@ -184,7 +184,7 @@ def test_a_programs_own_plan_goes_first(host: Host) -> None:
     guided = graph_program(LINE, {5}, extra="def heuristic(state): return 0")
     assert isinstance(searched(host, guided, PLENTY, (1, 2), "def subgoal(s): return s == 7"), NoPlan)
     bad = searched(host, graph_program(LINE, {5}, extra="def plan(state): return 3"), PLENTY, (1, 2))
-    assert isinstance(bad, Fault) and "plan returned 3" in bad.reason
+    assert isinstance(bad, ProgramError) and "plan returned 3" in bad.reason
 
 
 CLICKS = """
@@ -235,7 +235,7 @@ def actions(state): return {offered} if len(state) < 3 else []
 )
 def test_actions_that_are_none_are_faults(host: Host, offered: str, says: str) -> None:
     answer = searched(host, counter(goal="state == 1")[ENGINE] + f"def actions(state): return {offered}\n", PLENTY, (1,))
-    assert isinstance(answer, Fault) and says in answer.reason
+    assert isinstance(answer, ProgramError) and says in answer.reason
 
 
 FORGED = [
@@ -264,6 +264,6 @@ def plan(state):
 """
     for forged in FORGED:
         answer = searched(host, counter()[ENGINE] + f"FORGED = dict({forged})\n" + forge, PLENTY, (1,))
-        assert isinstance(answer, Fault) and answer.kind == "broken", forged
+        assert isinstance(answer, ProgramError) and answer.kind == "broken", forged
     lie = searched(host, counter()[ENGINE] + "FORGED = dict(actions=[[1, None, None]])\n" + forge, PLENTY, (1,))
     assert isinstance(lie, Found)  # well-formed: that it is a lie shows when it is rolled

@@ -13,15 +13,15 @@ from minds import Scripted, replaced, worked_example
 
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.core.record import RESET, Action, Status
-from lawbook.core.results import Judgement, NoPlan, Outcome, Plan, Probe, Subgoal
+from lawbook.core.results import Judgement, NoPlan, Plan, Probe, Subgoal, VerdictKind
 from lawbook.errors import RefusedError, UsageError
-from lawbook.ledger.git_versions import GitMemory
-from lawbook.ledger.ledger import Event, Kind, Ledger
-from lawbook.minds.base import Mind, Why
+from lawbook.ledger.git_versions import GitVersions
+from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.minds.base import Mind, Trigger
 from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.lifecycle import new_run, resumed_run
+from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import Ending, Sort, State, fold
+from lawbook.runs.state import ActionKind, RunOutcome, State, fold_events
 from lawbook.sandbox.host import Host
 
 LAKE = "gym:FrozenLake-v1?size=4"
@@ -41,12 +41,12 @@ def host() -> Iterator[Host]:
 def run(tmp_path: Path, host: Host, mind: Mind, **settings: Any) -> tuple[State, list[Event], Path]:
     """A whole run to its end: its state, its events, its folder."""
     config = RunConfig(settings.pop("world", LAKE), **settings)
-    with new_run(config, tmp_path, host=host, mind=mind) as (folder, session):
+    with start_run(config, tmp_path, host=host, mind=mind) as (folder, session):
         play(session)
-        return session.state, list(session.journal.ledger), folder.path
+        return session.state, list(session.event_log.ledger), folder.path
 
 
-def bodies(events: list[Event], kind: Kind) -> list[dict[str, Any]]:
+def bodies(events: list[Event], kind: EventKind) -> list[dict[str, Any]]:
     return [dict(event.body) for event in events if event.kind is kind]
 
 
@@ -72,19 +72,19 @@ def images(monkeypatch: pytest.MonkeyPatch, folder: Path) -> dict[int, Path]:
 def test_a_true_hypothesis_walks_straight_to_the_goal(tmp_path: Path, host: Host) -> None:
     mind = Scripted([TRUE])
     state, events, _ = run(tmp_path, host, mind)
-    assert state.ending is Ending.WON
-    assert state.sent == 6 and state.mismatches == 0
-    assert [case.why for case in mind.cases] == [Why.START] and mind.judged == [TRUE]  # a predicted action asks nothing
-    assert bodies(events, Kind.PLAN)[0]["certified"]
+    assert state.outcome is RunOutcome.WON
+    assert state.n_actions == 6 and state.n_mismatches == 0
+    assert [case.trigger for case in mind.cases] == [Trigger.START] and mind.judged == [TRUE]  # a predicted action asks nothing
+    assert bodies(events, EventKind.PLAN)[0]["certified"]
 
 
 def test_every_prediction_is_in_the_ledger_before_its_observation(tmp_path: Path, host: Host) -> None:
     _, events, _ = run(tmp_path, host, Scripted([TRUE]))
     intend = None
     for event in events:
-        if event.kind is Kind.INTEND:
+        if event.kind is EventKind.INTEND:
             intend = event.body
-        elif event.kind is Kind.OBSERVE and event.body["action"] is not None:
+        elif event.kind is EventKind.OBSERVE and event.body["action"] is not None:
             assert intend is not None and intend["action"] == event.body["action"]
             frame, status = intend["predictions"]["0"]
             assert status == event.body["status"]
@@ -95,26 +95,26 @@ def test_every_prediction_is_in_the_ledger_before_its_observation(tmp_path: Path
 def test_the_first_wrong_prediction_stops_the_plan_and_comes_back_as_the_thing_to_explain(tmp_path: Path, host: Host) -> None:
     mind = Scripted([NO_HOLES, TRUE])
     state, events, _ = run(tmp_path, host, mind, seed=1)
-    assert state.ending is Ending.WON
+    assert state.outcome is RunOutcome.WON
     # Blind to holes, it walks straight into one; after that everything is predicted.
-    assert state.mismatches == 1 == sum(body["about"] == "prediction" for body in bodies(events, Kind.VERDICT))
-    asked = next(case for case in mind.cases if case.why is Why.MISMATCH)
+    assert state.n_mismatches == 1 == sum(body["about"] == "prediction" for body in bodies(events, EventKind.VERDICT))
+    asked = next(case for case in mind.cases if case.trigger is Trigger.MISMATCH)
     assert not asked.admissible and asked.hypothesis == NO_HOLES
     assert asked.verdict is not None and asked.verdict.counterexample is not None
     assert asked.verdict.counterexample.expected is Status.OVER and asked.verdict.counterexample.predicted is Status.RUNNING
-    resets = [body for body in bodies(events, Kind.INTEND) if body["sort"] == Sort.RESET]
+    resets = [body for body in bodies(events, EventKind.INTEND) if body["sort"] == ActionKind.RESET]
     assert len(resets) == 1 and not resets[0]["predictions"]
-    assert state.sent == sum(state.per_level.values()) == len(bodies(events, Kind.INTEND))
+    assert state.n_actions == sum(state.actions_per_level.values()) == len(bodies(events, EventKind.INTEND))
 
 
 def test_a_falsified_hypothesis_never_steers(tmp_path: Path, host: Host) -> None:
     """It can never be mended here: only probes follow, as many as the allowance holds, then the run is stuck."""
     state, events, _ = run(tmp_path, host, Scripted([NO_HOLES], [Probe(UP, "does it move?")]), budget=60)
-    assert state.ending is Ending.STUCK
-    fell = next(i for i, event in enumerate(events) if event.kind is Kind.VERDICT and event.body["about"] == "prediction")
-    after = [body for body in bodies(events[fell:], Kind.INTEND) if body["sort"] != Sort.RESET]
-    assert len(after) == 10 and all(body["sort"] == Sort.PROBE and not body["predictions"] for body in after)
-    refused = [body["verdict"]["reason"] for body in bodies(events[fell:], Kind.VERDICT)]
+    assert state.outcome is RunOutcome.STUCK
+    fell = next(i for i, event in enumerate(events) if event.kind is EventKind.VERDICT and event.body["about"] == "prediction")
+    after = [body for body in bodies(events[fell:], EventKind.INTEND) if body["sort"] != ActionKind.RESET]
+    assert len(after) == 10 and all(body["sort"] == ActionKind.PROBE and not body["predictions"] for body in after)
+    refused = [body["verdict"]["reason"] for body in bodies(events[fell:], EventKind.VERDICT)]
     assert any("refused before" in reason or "unchanged" in reason for reason in refused)
 
 
@@ -122,76 +122,76 @@ def test_without_a_goal_the_mind_is_asked_once_for_each_state_and_explores(tmp_p
     lower_right = Subgoal("def subgoal(state): return (state.row, state.column) == (3, 2)", "what lies beyond?")
     mind = Scripted([NO_GOAL, TRUE], [lower_right, *[Probe(RIGHT, "does the last cell do anything?")] * 9])
     state, events, _ = run(tmp_path, host, mind)
-    assert state.ending is Ending.WON and state.sent == 6
-    whys = [case.why for case in mind.cases]
-    assert whys == [Why.START, Why.NO_PLAN, Why.EXPLORE, Why.NO_PLAN, Why.EXPLORE]
-    assert [body["sort"] for body in bodies(events, Kind.INTEND)] == ["plan"] * 5 + ["probe"]
-    assert bodies(events, Kind.INTEND)[0]["question"] == "what lies beyond?"
+    assert state.outcome is RunOutcome.WON and state.n_actions == 6
+    whys = [case.trigger for case in mind.cases]
+    assert whys == [Trigger.START, Trigger.NO_PLAN, Trigger.EXPLORE, Trigger.NO_PLAN, Trigger.EXPLORE]
+    assert [body["sort"] for body in bodies(events, EventKind.INTEND)] == ["plan"] * 5 + ["probe"]
+    assert bodies(events, EventKind.INTEND)[0]["question"] == "what lies beyond?"
 
 
 def test_a_mind_that_sees_no_way_on_may_start_the_level_anew(tmp_path: Path, host: Host) -> None:
     lost = Probe(RESET, "nothing can be won from here")
     state, events, _ = run(tmp_path, host, Scripted([NO_GOAL], [Probe(RIGHT, "?"), lost, Probe(RIGHT, "?"), *[lost] * 9]), budget=9)
-    sorts = [body["sort"] for body in bodies(events, Kind.INTEND)]
+    sorts = [body["sort"] for body in bodies(events, EventKind.INTEND)]
     assert sorts[:4] == ["probe", "reset", "probe", "reset"]
-    assert state.ending is Ending.STUCK and state.sent == 4  # a second reset in a row is refused, again and again
-    assert bodies(events, Kind.INTEND)[1]["question"] == lost.question
+    assert state.outcome is RunOutcome.STUCK and state.n_actions == 4  # a second reset in a row is refused, again and again
+    assert bodies(events, EventKind.INTEND)[1]["question"] == lost.question
 
 
 def test_the_budget_is_the_end(tmp_path: Path, host: Host) -> None:
     state, events, _ = run(tmp_path, host, Scripted([NO_GOAL], [Probe(UP, "?")]), budget=7)
-    assert state.ending is Ending.BUDGET and state.sent == 7
-    assert bodies(events, Kind.CLOSE)[0]["outcome"] == "budget"
+    assert state.outcome is RunOutcome.BUDGET and state.n_actions == 7
+    assert bodies(events, EventKind.CLOSE)[0]["outcome"] == "budget"
 
 
 def test_vanilla_asks_for_no_model(tmp_path: Path, host: Host) -> None:
     mind = Scripted([], [Probe(RIGHT, "?"), Probe(DOWN, "?")])
     state, events, _ = run(tmp_path, host, mind, protocol="vanilla", budget=40)
-    assert state.ending is Ending.BUDGET and state.sent == 40  # into the first hole, again and again
-    assert not bodies(events, Kind.PROPOSE)
-    assert {case.why for case in mind.cases} == {Why.EXPLORE}
+    assert state.outcome is RunOutcome.BUDGET and state.n_actions == 40  # into the first hole, again and again
+    assert not bodies(events, EventKind.PROPOSE)
+    assert {case.trigger for case in mind.cases} == {Trigger.EXPLORE}
 
 
 def test_no_rulebook_is_the_same_loop_without_the_book(tmp_path: Path, host: Host) -> None:
     mind = Scripted([Hypothesis("", TRUE.files)], judge=lambda _: Judgement(False, {}, "never asked"))
     state, events, _ = run(tmp_path, host, mind, protocol="no-rulebook")
-    assert state.ending is Ending.WON and state.sent == 6
-    assert bodies(events, Kind.PROPOSE)[0]["rulebook"] is None
+    assert state.outcome is RunOutcome.WON and state.n_actions == 6
+    assert bodies(events, EventKind.PROPOSE)[0]["rulebook"] is None
 
 
 def test_an_unfaithful_program_is_refused(tmp_path: Path, host: Host) -> None:
     unfaithful = replaced(TRUE, "# R3", "# the holes")
     mind = Scripted([unfaithful, TRUE])
     state, events, _ = run(tmp_path, host, mind)
-    verdicts = [body["verdict"]["outcome"] for body in bodies(events, Kind.VERDICT)]
-    assert verdicts == [Outcome.UNFAITHFUL, Outcome.ADMISSIBLE]
-    assert state.ending is Ending.WON
+    verdicts = [body["verdict"]["outcome"] for body in bodies(events, EventKind.VERDICT)]
+    assert verdicts == [VerdictKind.UNFAITHFUL, VerdictKind.ADMISSIBLE]
+    assert state.outcome is RunOutcome.WON
     assert "R3" in mind.cases[1].verdict.reason  # type: ignore[union-attr]
 
 
 def test_unusable_explorations_end_as_stuck_not_in_a_loop(tmp_path: Path, host: Host) -> None:
     nowhere = Subgoal("def subgoal(state): return False", "?")
     state, events, _ = run(tmp_path, host, Scripted([NO_GOAL], [nowhere]))
-    assert state.ending is Ending.STUCK and state.sent == 0
+    assert state.outcome is RunOutcome.STUCK and state.n_actions == 0
     broken = Subgoal("def subgoal(state): return state.nonsense", "?")
     state, events, _ = run(tmp_path, host, Scripted([NO_GOAL], [broken]))
-    assert state.ending is Ending.STUCK
-    assert "subgoal itself fails" in bodies(events, Kind.VERDICT)[-1]["verdict"]["reason"]
+    assert state.outcome is RunOutcome.STUCK
+    assert "subgoal itself fails" in bodies(events, EventKind.VERDICT)[-1]["verdict"]["reason"]
     assert state.members[0].admissible  # a bad subgoal says nothing against the program
 
 
 def test_a_program_that_fails_only_when_it_is_searched_is_falsified_and_the_run_goes_on(tmp_path: Path, host: Host) -> None:
     trap = replaced(TRUE, "row = min(", "assert state.column < 2 or action.id == 3\n    row = min(")
     state, events, _ = run(tmp_path, host, Scripted([trap, TRUE]))
-    assert state.ending is Ending.WON and state.sent == 6
-    assert any("While planning" in body["verdict"]["reason"] for body in bodies(events, Kind.VERDICT))
+    assert state.outcome is RunOutcome.WON and state.n_actions == 6
+    assert any("While planning" in body["verdict"]["reason"] for body in bodies(events, EventKind.VERDICT))
 
 
 def test_such_a_program_proposed_again_and_again_ends_in_probes(tmp_path: Path, host: Host) -> None:
     trap = replaced(TRUE, "row = min(", "assert state.column < 2 or action.id == 3\n    row = min(")
     other = replaced(trap, "# R2: the edge stops it", "# R2")
     state, _, _ = run(tmp_path, host, Scripted([trap, other], [Probe(UP, "?")]), budget=30)
-    assert state.ending in (Ending.STUCK, Ending.BUDGET)
+    assert state.outcome in (RunOutcome.STUCK, RunOutcome.BUDGET)
 
 
 # -- the population ------------------------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ class Rivals(Scripted):
         from minds import as_proposal
 
         self.cases.append(case)
-        if case.why in (Why.LEVEL, Why.NO_PLAN, Why.SIMPLIFY):
+        if case.trigger in (Trigger.LEVEL, Trigger.NO_PLAN, Trigger.SIMPLIFY):
             return Proposal(Decision.RETAIN)
         return as_proposal(case, TRUE if case.history else self.hypotheses[case.member])
 
@@ -212,14 +212,14 @@ class Rivals(Scripted):
 def test_every_member_is_checked_on_every_transition_whoever_drives(tmp_path: Path, host: Host) -> None:
     backwards = replaced(TRUE, "1: (0, -1), 2: (1, 0)", "1: (1, 0), 2: (0, -1)")  # knows the goal, not the moves
     state, events, path = run(tmp_path, host, Rivals([TRUE, backwards]), population=2, seed=3)
-    assert state.ending is Ending.WON
-    wrong = [body["member"] for body in bodies(events, Kind.VERDICT) if body["about"] == "prediction"]
+    assert state.outcome is RunOutcome.WON
+    wrong = [body["member"] for body in bodies(events, EventKind.VERDICT) if body["about"] == "prediction"]
     assert wrong == [1]
-    for body in bodies(events, Kind.INTEND):
+    for body in bodies(events, EventKind.INTEND):
         assert set(body["predictions"]) <= {"0", "1"} and "0" in body["predictions"]
-    draws = bodies(events, Kind.DRAW)
+    draws = bodies(events, EventKind.DRAW)
     assert draws[0]["classes"] == [[0], [1]]
-    assert {entry.tag for entry in GitMemory(path / "memory").log()} == {"m0-i1", "m1-i1", "m1-i2"}
+    assert {entry.tag for entry in GitVersions(path / "memory").log()} == {"m0-i1", "m1-i1", "m1-i2"}
 
 
 def test_members_learn_who_drove_and_what_was_sent(tmp_path: Path, host: Host) -> None:
@@ -227,23 +227,23 @@ def test_members_learn_who_drove_and_what_was_sent(tmp_path: Path, host: Host) -
     for seed in range(8):
         mind.cases.clear()
         state, *_ = run(tmp_path, host, mind, population=2, seed=seed)
-        assert state.ending is Ending.WON
-        told = [case for case in mind.cases if case.why is Why.MISMATCH]
+        assert state.outcome is RunOutcome.WON
+        told = [case for case in mind.cases if case.trigger is Trigger.MISMATCH]
         for case in told:
             assert case.member == 1 and case.rivals == (TRUE,)
-            assert case.news and all(news.driver in (0, 1) and news.kind == Sort.PLAN for news in case.news)
+            assert case.peer_actions and all(news.driver in (0, 1) and news.kind == ActionKind.PLAN for news in case.peer_actions)
 
 
 def test_identical_plans_are_one_class(tmp_path: Path, host: Host) -> None:
     _, events, _ = run(tmp_path, host, Rivals([TRUE, TRUE, TRUE]), population=3)
-    assert bodies(events, Kind.DRAW)[0]["classes"] == [[0, 1, 2]]
+    assert bodies(events, EventKind.DRAW)[0]["classes"] == [[0, 1, 2]]
 
 
 # -- the operations ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_gate_holds_against_a_caller_who_wants_around_it(tmp_path: Path, host: Host) -> None:
-    with new_run(RunConfig(LAKE, budget=40), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
+    with start_run(RunConfig(LAKE, budget=40), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
         with pytest.raises(RefusedError, match="No admissible hypothesis"):
             session.execute([RIGHT])
         with pytest.raises(RefusedError, match="no admissible program"):
@@ -255,9 +255,9 @@ def test_the_gate_holds_against_a_caller_who_wants_around_it(tmp_path: Path, hos
             session.probe(RIGHT, "")
         with pytest.raises(RefusedError, match="since this level began"):
             session.reset("for no reason")
-        assert session.state.sent == 0 and session.state.intent is None
+        assert session.state.n_actions == 0 and session.state.intent is None
         verdict = session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, {"other.py": "x = 1"}))
-        assert verdict.outcome is Outcome.REFUSED and "world_model_engine.py" in verdict.reason
+        assert verdict.outcome is VerdictKind.REFUSED and "world_model_engine.py" in verdict.reason
         assert session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, TRUE.files)).admissible
         with pytest.raises(RefusedError, match="not predicted to end in the goal"):
             session.execute([RIGHT, RIGHT])
@@ -267,10 +267,10 @@ def test_the_gate_holds_against_a_caller_who_wants_around_it(tmp_path: Path, hos
             session.execute([LEFT] * 41)
         with pytest.raises(RefusedError, match="nothing to execute"):
             session.execute([])
-        assert session.state.sent == 0
+        assert session.state.n_actions == 0
         corner = Subgoal("def subgoal(state): return (state.row, state.column) == (0, 2)", "what is there?")
         sent = session.execute([RIGHT, RIGHT], corner)
-        assert sent.actions == (RIGHT, RIGHT) and not sent.halted
+        assert sent.actions == (RIGHT, RIGHT) and not sent.halt_reason
         assert isinstance(session.plan(), Plan)
         assert isinstance(session.plan(subgoal=Subgoal("def subgoal(state): return state.row == 7", "?")), NoPlan)
         session.probe(DOWN, "is it safe?")
@@ -279,19 +279,19 @@ def test_the_gate_holds_against_a_caller_who_wants_around_it(tmp_path: Path, hos
         with pytest.raises(RefusedError, match="only a reset"):
             session.probe(LEFT, "still alive?")
         session.reset("drowned")
-        assert session.state.sent == 5
-        session.finish(Ending.FINISHED, "enough")
+        assert session.state.n_actions == 5
+        session.finish(RunOutcome.FINISHED, "enough")
         with pytest.raises(RefusedError, match="has ended"):
             session.probe(LEFT, "after the end?")
 
 
 def test_what_was_verified_cannot_be_changed_in_place(tmp_path: Path, host: Host) -> None:
     """A mind is shown the very hypothesis that stands; edited there, it would be taken for one of which only the prose changed."""
-    with new_run(RunConfig(LAKE, budget=40), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
+    with start_run(RunConfig(LAKE, budget=40), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
         given = dict(TRUE.files)
         assert session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, given)).admissible
         given["world_model_engine.py"] = "nonsense"
-        shown = session.case(0).hypothesis
+        shown = session.build_case(0).hypothesis
         assert shown == TRUE
         with pytest.raises(TypeError):
             shown.files["world_model_engine.py"] = "nonsense"  # type: ignore[index, union-attr]
@@ -299,7 +299,7 @@ def test_what_was_verified_cannot_be_changed_in_place(tmp_path: Path, host: Host
 
 
 def test_probes_without_a_model_come_from_the_allowance(tmp_path: Path, host: Host) -> None:
-    with new_run(RunConfig(LAKE, budget=100), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
+    with start_run(RunConfig(LAKE, budget=100), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
         for _ in range(10):
             session.probe(LEFT, "?")
         with pytest.raises(RefusedError, match="All 10 actions"):
@@ -307,45 +307,52 @@ def test_probes_without_a_model_come_from_the_allowance(tmp_path: Path, host: Ho
         assert session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, TRUE.files)).admissible
         for _ in range(5):
             session.probe(LEFT, "predicted now")
-        assert session.state.unpredicted == 10
+        assert session.state.n_unpredicted == 10
 
 
 def test_a_mind_that_proposes_nothing_needs_a_protocol_without_a_model(tmp_path: Path, host: Host) -> None:
     mind = Scripted()
     mind.proposes = False
-    with pytest.raises(UsageError, match="vanilla"), new_run(RunConfig(LAKE), tmp_path, host=host, mind=mind):
+    with pytest.raises(UsageError, match="vanilla"), start_run(RunConfig(LAKE), tmp_path, host=host, mind=mind):
         pass
 
 
 def test_one_history_with_two_outcomes_ends_the_run_with_both(tmp_path: Path, host: Host) -> None:
     mind = Scripted([], [Probe(Action(1), "?"), Probe(Action(2), "the end?"), Probe(Action(1), "?")] * 10)
     state, events, _ = run(tmp_path, host, mind, world="py:fickle_worlds:SOURCE/fickle", protocol="vanilla", budget=400)
-    assert state.ending is Ending.NONDETERMINISTIC
-    sentence = bodies(events, Kind.CLOSE)[0]["sentence"]
+    assert state.outcome is RunOutcome.NONDETERMINISTIC
+    sentence = bodies(events, EventKind.CLOSE)[0]["sentence"]
     assert "not deterministic" in sentence and "trajectory 0" in sentence
 
 
 def test_what_a_door_can_ask_changes_nothing(tmp_path: Path, host: Host) -> None:
-    with new_run(RunConfig(LAKE, budget=40), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
-        assert session.status().due == (0,) and session.status().admissible == () and session.status().unpredicted == 10
+    with start_run(RunConfig(LAKE, budget=40), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
+        assert (
+            session.get_status().due == (0,)
+            and session.get_status().admissible == ()
+            and session.get_status().unpredicted_left == 10
+        )
         assert session.propose(Proposal(Decision.REVISE_RULEBOOK, NO_HOLES.rulebook, NO_HOLES.files)).admissible
         session.probe(DOWN, "what is there?")
         session.probe(RIGHT, "a hole?")
         assert session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, TRUE.files)).admissible
-        events = len(session.journal.ledger)
-        standing = session.status()
-        assert (standing.status, standing.sent, standing.left, standing.admissible) == (Status.OVER, 2, 38, (0,))
-        assert session.observe() is session.record.here.last and session.observe(0, 0) is session.record.here.first
-        assert [version.outcome for version in session.history()] == [Outcome.ADMISSIBLE, Outcome.ADMISSIBLE]
-        assert session.restore(1) == NO_HOLES and session.restore(2) == TRUE
-        assert "+R3. Entering a cell with code 1 ends the game." in session.diff(1, 2)
+        events = len(session.event_log.ledger)
+        standing = session.get_status()
+        assert (standing.status, standing.n_actions, standing.actions_left, standing.admissible) == (Status.OVER, 2, 38, (0,))
+        assert (
+            session.get_observation() is session.record.current.last
+            and session.get_observation(0, 0) is session.record.current.first
+        )
+        assert [version.outcome for version in session.get_history()] == [VerdictKind.ADMISSIBLE, VerdictKind.ADMISSIBLE]
+        assert session.load_version(1) == NO_HOLES and session.load_version(2) == TRUE
+        assert "+R3. Entering a cell with code 1 ends the game." in session.diff_versions(1, 2)
         shown = session.simulate([DOWN, RIGHT], trajectory=0, step=0)
         assert [seen.status for seen in shown] == [Status.RUNNING, Status.OVER]
-        assert (shown[0].frame == session.observe(0, 1).frame).all()
-        for refused in (lambda: session.observe(3), lambda: session.restore(9), lambda: session.diff(1, 9)):
+        assert (shown[0].frame == session.get_observation(0, 1).frame).all()
+        for refused in (lambda: session.get_observation(3), lambda: session.load_version(9), lambda: session.diff_versions(1, 9)):
             with pytest.raises(RefusedError):
                 refused()
-        assert len(session.journal.ledger) == events and session.verify().admissible
+        assert len(session.event_log.ledger) == events and session.verify().admissible
 
 
 # -- what survives -------------------------------------------------------------------------------------------------------------
@@ -359,11 +366,11 @@ def told(events: list[Event]) -> list[tuple[str, Any]]:
             return {key: clean(inner) for key, inner in value.items() if key not in ("seconds", "head")}
         return value
 
-    return [(event.kind.value, clean(dict(event.body))) for event in events if event.kind is not Kind.OPEN]
+    return [(event.kind.value, clean(dict(event.body))) for event in events if event.kind is not EventKind.OPEN]
 
 
 def without_plans(events: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    return [(kind, {**body, "plan": None}) for kind, body in events if kind != Kind.PLAN]
+    return [(kind, {**body, "plan": None}) for kind, body in events if kind != EventKind.PLAN]
 
 
 @pytest.mark.slow
@@ -381,15 +388,15 @@ def test_a_run_cut_at_any_commit_goes_on_as_if_nothing_had_happened(
     found = images(monkeypatch, tmp_path)
     state, events, _ = run(tmp_path / "whole", host, mind(), budget=40)
     monkeypatch.undo()
-    assert state.ending is Ending.WON and state.sent == 11
+    assert state.outcome is RunOutcome.WON and state.n_actions == 11
     want = told(events)
     found.pop(len(events))  # there the run had ended
     assert len(found) > 30
     for length, image in found.items():
-        with resumed_run(RunFolder.open(image), host=host, mind=mind()) as session:
+        with resume_run(RunFolder.open(image), host=host, mind=mind()) as session:
             play(session)
-            got = told(list(session.journal.ledger))
-            assert session.journal.ledger.check() is None
+            got = told(list(session.event_log.ledger))
+            assert session.event_log.ledger.check() is None
         # A plan that was found and not yet begun is found again: its event may stand twice, under another number.
         assert without_plans(got) == without_plans(want), f"crashed after {length} events"
 
@@ -397,34 +404,34 @@ def test_a_run_cut_at_any_commit_goes_on_as_if_nothing_had_happened(
 def test_the_state_is_a_fold_over_the_ledger(tmp_path: Path, host: Host) -> None:
     state, _, path = run(tmp_path, host, Scripted([NO_HOLES, TRUE]))
     with Ledger.open(path / "ledger.sqlite", readonly=True) as ledger:
-        again = fold(ledger)
-    assert (again.sent, again.per_level, again.mismatches, again.ending) == (
-        state.sent,
-        state.per_level,
-        state.mismatches,
-        state.ending,
+        again = fold_events(ledger)
+    assert (again.n_actions, again.actions_per_level, again.n_mismatches, again.outcome) == (
+        state.n_actions,
+        state.actions_per_level,
+        state.n_mismatches,
+        state.outcome,
     )
     assert again.members[0].hypothesis == state.members[0].hypothesis == TRUE
-    assert again.accepted == state.accepted
+    assert again.accepted_versions == state.accepted_versions
 
 
 def test_a_finished_run_is_not_resumed(tmp_path: Path, host: Host) -> None:
     _, _, path = run(tmp_path, host, Scripted([TRUE]))
-    with pytest.raises(UsageError, match="has ended"), resumed_run(RunFolder.open(path), host=host, mind=Scripted([TRUE])):
+    with pytest.raises(UsageError, match="has ended"), resume_run(RunFolder.open(path), host=host, mind=Scripted([TRUE])):
         pass
 
 
 def test_an_altered_ledger_is_not_resumed(tmp_path: Path, host: Host) -> None:
-    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (folder, session):
+    with start_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (folder, session):
         session.probe(RIGHT, "?")
     with sqlite3.connect(folder.ledger) as database:
         database.execute("""UPDATE events SET body = replace(body, '"question":"?"', '"question":"!"')""")
-    with pytest.raises(UsageError, match="altered"), resumed_run(folder, host=host, mind=Scripted([TRUE])):
+    with pytest.raises(UsageError, match="altered"), resume_run(folder, host=host, mind=Scripted([TRUE])):
         pass
 
 
 def test_reset_is_not_given_to_a_program(tmp_path: Path, host: Host) -> None:
-    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
+    with start_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
         assert session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, TRUE.files)).admissible
         session.probe(RIGHT, "?")
         session.reset("start anew")
@@ -433,11 +440,11 @@ def test_reset_is_not_given_to_a_program(tmp_path: Path, host: Host) -> None:
 
 
 def test_a_run_whose_settings_were_changed_is_not_resumed(tmp_path: Path, host: Host) -> None:
-    with new_run(RunConfig(LAKE, budget=40), tmp_path, host=host, mind=Scripted([TRUE])) as (folder, session):
+    with start_run(RunConfig(LAKE, budget=40), tmp_path, host=host, mind=Scripted([TRUE])) as (folder, session):
         session.probe(RIGHT, "?")
     folder.toml.write_text(folder.toml.read_text().replace("budget = 40", "budget = 4000"))
-    with pytest.raises(UsageError, match="budget was 40"), resumed_run(folder, host=host, mind=Scripted([TRUE])):
+    with pytest.raises(UsageError, match="budget was 40"), resume_run(folder, host=host, mind=Scripted([TRUE])):
         pass
     folder.toml.write_text(folder.toml.read_text().replace("budget = 4000", "budget = 40"))
-    with resumed_run(folder, host=host, mind=Scripted([TRUE])) as session:
-        assert session.left == 39
+    with resume_run(folder, host=host, mind=Scripted([TRUE])) as session:
+        assert session.actions_left == 39

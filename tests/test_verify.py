@@ -14,13 +14,13 @@ from hypothesis.extra import numpy as arrays
 
 from lawbook.core.hypothesis import ENGINE
 from lawbook.core.record import RESET, Action, Observation, Record, Status, Trajectory, freeze
-from lawbook.core.results import Counterexample, Fault, Outcome, Prediction, Start, Verdict
+from lawbook.core.results import Counterexample, InitialObservation, Prediction, ProgramError, Verdict, VerdictKind
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification import replay as module
-from lawbook.verification.counterexample import MAX_REGIONS, describe
-from lawbook.verification.replay import COMPARES, Comparison, compare, frame_difference, verify
+from lawbook.verification.counterexample import MAX_REGIONS, build_counterexample
+from lawbook.verification.replay import COMPARED_FIELDS, TrajectoryComparison, compare_prediction, find_frame_difference, verify
 
-R, C, O, T = Status.RUNNING, Status.COMPLETED, Status.OVER, Status.TRUNCATED  # noqa: E741
+R, C, O, T = Status.RUNNING, Status.COMPLETED, Status.OVER, Status.TRUNCATED
 SHAPE = (2, 3)
 FRAMES = arrays.arrays(np.uint8, SHAPE, elements=st.integers(0, 2))
 
@@ -55,7 +55,7 @@ def replays(draw: st.DrawFn) -> tuple[Trajectory, np.ndarray, list[Status], list
     for k in range(count):
         status = draw(st.sampled_from([R, C, O, T])) if k == count - 1 else R
         trajectory.append(Action(1 + k % 2), seen(draw(FRAMES), status))
-    frames, statuses = trajectory.settled.copy(), [R if status is T else status for status in trajectory.statuses]
+    frames, statuses = trajectory.settled_frames.copy(), [R if status is T else status for status in trajectory.statuses]
     for k in draw(st.sets(st.integers(0, count), max_size=3)):
         if draw(st.booleans()):
             frames[k] = draw(FRAMES)
@@ -69,7 +69,7 @@ def test_chunks_are_compared_as_the_definition_says(
     replay: tuple[Trajectory, np.ndarray, list[Status], list[int]], fields: tuple[str, ...]
 ) -> None:
     trajectory, frames, statuses, sizes = replay
-    comparison = Comparison(4, trajectory, fields)
+    comparison = TrajectoryComparison(4, trajectory, fields)
     assert len(comparison) == len(trajectory) + 1 - (trajectory.statuses[-1] is T)
     at, going = 0, True
     for size in sizes:
@@ -81,9 +81,9 @@ def test_chunks_are_compared_as_the_definition_says(
     found = comparison.counterexample
     assert (found is None) == going == (expected is None)
     if found is None:
-        assert comparison.checked == len(comparison)
+        assert comparison.n_checked == len(comparison)
         return
-    assert (found.trajectory, found.step, comparison.checked - 1) == (4, expected, expected)
+    assert (found.trajectory, found.step, comparison.n_checked - 1) == (4, expected, expected)
     assert found.action == (None if expected == 0 else trajectory.actions[expected - 1])
     assert (found.expected, found.predicted) == (trajectory.statuses[expected], statuses[expected])
 
@@ -93,13 +93,15 @@ def test_a_live_comparison_says_what_a_replay_says(
     replay: tuple[Trajectory, np.ndarray, list[Status], list[int]], fields: tuple[str, ...]
 ) -> None:
     trajectory, frames, statuses, _ = replay
-    whole = Comparison(4, trajectory, fields)
+    whole = TrajectoryComparison(4, trajectory, fields)
     whole(0, frames[: len(whole)], statuses[: len(whole)])
     live = None
     observed = [(None, trajectory.first), *trajectory.steps]
     for k, (action, observation) in enumerate(observed):
         predicted, before = Prediction(frames[k], statuses[k]), observed[max(k - 1, 0)][1].frame
-        live = compare(predicted, observation, trajectory=4, step=k, level=0, action=action, before=before, compares=fields)
+        live = compare_prediction(
+            predicted, observation, trajectory=4, step=k, level=0, action=action, before=before, compared_fields=fields
+        )
         if live is not None:
             break
     assert live == whole.counterexample
@@ -116,11 +118,11 @@ def test_what_does_not_continue_or_fit_is_an_error_never_a_pass() -> None:
         (0, np.zeros((2, 3, 2), np.uint8), [R] * 2),
     ]:
         with pytest.raises(ValueError, match="do not continue"):
-            Comparison(0, trajectory)(at, frames, statuses)
+            TrajectoryComparison(0, trajectory)(at, frames, statuses)
     with pytest.raises(ValueError, match="nothing is known of comparing reward"):
-        Comparison(0, trajectory, ("frame", "reward"))
+        TrajectoryComparison(0, trajectory, ("frame", "reward"))
     with pytest.raises(ValueError, match="cannot be compared"):
-        compare(
+        compare_prediction(
             Prediction(np.zeros((3, 2), np.uint8), R), trajectory.first, trajectory=0, step=0, level=0, action=None, before=good[0]
         )
 
@@ -129,14 +131,14 @@ def test_what_does_not_continue_or_fit_is_an_error_never_a_pass() -> None:
     arrays.arrays(np.uint8, (4, 2, 2), elements=st.integers(0, 1)), arrays.arrays(np.uint8, (4, 2, 2), elements=st.integers(0, 1))
 )
 def test_the_first_differing_frame(one: np.ndarray, other: np.ndarray) -> None:
-    assert frame_difference(one, other) == next((k for k in range(4) if (one[k] != other[k]).any()), None)
-    assert frame_difference(one, one.copy()) is None and frame_difference(one[:0], other[:0]) is None
+    assert find_frame_difference(one, other) == next((k for k in range(4) if (one[k] != other[k]).any()), None)
+    assert find_frame_difference(one, one.copy()) is None and find_frame_difference(one[:0], other[:0]) is None
 
 
 def description(
     before: np.ndarray, expected: np.ndarray, predicted: np.ndarray, statuses: tuple[Status, Status] = (R, R)
 ) -> Counterexample:
-    return describe(
+    return build_counterexample(
         Prediction(freeze(predicted), statuses[1]),
         Prediction(freeze(expected), statuses[0]),
         trajectory=2,
@@ -144,7 +146,7 @@ def description(
         level=1,
         action=Action(6, 4, 5),
         before=freeze(before),
-        framed=statuses[0] is not C,
+        compares_frame=statuses[0] is not C,
     )
 
 
@@ -286,7 +288,7 @@ def test_what_is_wrong_is_found_where_it_shows_first(
     assert right in WALK
     verdict = judged(host, WALK.replace(right, wrong), walk(*THREE))
     found = verdict.counterexample
-    assert verdict.outcome is Outcome.COUNTEREXAMPLE and found is not None and found.text == verdict.reason
+    assert verdict.outcome is VerdictKind.COUNTEREXAMPLE and found is not None and found.text == verdict.reason
     assert ((found.trajectory, found.step), (found.expected, found.predicted)) == (place, statuses)
     assert verdict.replayed == sum((4, 3, 6)[: place[0]]) + place[1]
 
@@ -304,7 +306,7 @@ def test_a_truncated_step_is_neither_compared_nor_replayed(host: Host) -> None:
     assert record.trajectories[0].statuses == [R, R, T]
     verdict = judged(host, fails, record)
     assert verdict.admissible and verdict.replayed == 1
-    assert judged(host, fails, walk((2, "rr"))).outcome is Outcome.FAULT
+    assert judged(host, fails, walk((2, "rr"))).outcome is VerdictKind.FAULT
 
 
 def test_what_failed_last_is_replayed_first(host: Host) -> None:
@@ -343,7 +345,7 @@ def is_goal(state): return False
 def test_a_fault_is_a_refusal_that_says_where(host: Host) -> None:
     broken = WALK.replace("column, bumps = state", "column, bumps = state\n    1 / (column - 3)")
     verdict = judged(host, broken, walk((0, "rl"), (2, "lrrrl")))
-    assert verdict.outcome is Outcome.FAULT and verdict.fault is not None
+    assert verdict.outcome is VerdictKind.FAULT and verdict.fault is not None
     assert (verdict.fault.kind, verdict.fault.trajectory, verdict.fault.step) == ("exception", 1, 4)
     assert verdict.reason.startswith("Replaying trajectory 1 (level 0), step 4: ") and "ZeroDivisionError" in verdict.reason
 
@@ -351,7 +353,7 @@ def test_a_fault_is_a_refusal_that_says_where(host: Host) -> None:
 def test_of_fault_and_counterexample_the_earlier_counts(host: Host) -> None:
     broken = WALK.replace("column, bumps = state", "column, bumps = state\n    1 / (bumps - 2)")
     record = walk((0, "lll"), (1, "r"))
-    assert judged(host, broken, record).outcome is Outcome.FAULT
+    assert judged(host, broken, record).outcome is VerdictKind.FAULT
     wrong = broken.replace("frame[2, :state[1]] = 4", "frame[2, :state[1]] = 5")
     verdict = judged(host, wrong, record)
     assert verdict.counterexample is not None and verdict.counterexample.step == 1
@@ -370,7 +372,7 @@ def test_of_fault_and_counterexample_the_earlier_counts(host: Host) -> None:
 def test_a_program_that_does_not_answer_is_refused(host: Host, body: str, kind: str) -> None:
     source = WALK.replace("frame = np.zeros", f"import numpy\n    if state[0] == 4:\n        {body}\n    frame = np.zeros", 1)
     verdict = judged(host, source, walk((3, "lrr")))
-    assert verdict.outcome is Outcome.FAULT and verdict.fault is not None
+    assert verdict.outcome is VerdictKind.FAULT and verdict.fault is not None
     assert (verdict.fault.kind, verdict.fault.step) == (kind, 3), verdict
 
 
@@ -381,11 +383,11 @@ def recorded_from(host: Host, source: str, *trajectories: Sequence[int]) -> tupl
     """A record made of what the program itself shows in one worker, so that its first replay is right if anything is repeatable."""
     program, record = loaded(host, source), Record()
     first = seen(np.zeros((1, 4), np.uint8))
-    worker = program.worker()
-    assert not isinstance(worker, Fault)
+    worker = program.start_worker()
+    assert not isinstance(worker, ProgramError)
     with worker:
         for actions in trajectories:
-            replay = worker.replay(Start.of(first), [Action(number) for number in actions])
+            replay = worker.replay(InitialObservation.from_observation(first), [Action(number) for number in actions])
             assert replay.fault is None
             record.extend(RESET, seen(replay.frames[0]))
             for number, frame in zip(actions, replay.frames[1:], strict=True):
@@ -420,7 +422,7 @@ def test_what_a_second_replay_would_not_show_is_refused(host: Host, what: str, t
     program, record = recorded_from(host, SHOWS.format(what=what), *trajectories)
     assert verify(program, record, twin=False).admissible, "the first replay alone is taken in"
     verdict = verify(program, record)
-    assert verdict.outcome is Outcome.FAULT and verdict.fault is not None and verdict.fault.kind == "unrepeatable"
+    assert verdict.outcome is VerdictKind.FAULT and verdict.fault is not None and verdict.fault.kind == "unrepeatable"
     assert verdict.fault.trajectory is not None and verdict.fault.step == 1
     assert (
         verdict.reason.startswith("A first replay reproduced the whole record, but a second one")
@@ -464,7 +466,7 @@ def test_what_another_interpreter_does_not_show_again_is_no_counterexample(host:
 def test_an_error_of_ours_in_either_replay_is_no_verdict(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     record = walk(*THREE)
 
-    class Failing(Comparison):
+    class Failing(TrajectoryComparison):
         calls, at = 0, 0
 
         def __call__(self, *arguments: object) -> bool:
@@ -483,7 +485,7 @@ def test_an_error_of_ours_in_either_replay_is_no_verdict(host: Host, monkeypatch
 
 
 def test_a_comparison_that_looks_at_nothing_is_no_pass(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Comparison, "__call__", lambda *_: True)
+    monkeypatch.setattr(TrajectoryComparison, "__call__", lambda *_: True)
     with pytest.raises(ValueError, match="without saying why"):
         judged(host, WALK, walk(*THREE))
 
@@ -491,4 +493,4 @@ def test_a_comparison_that_looks_at_nothing_is_no_pass(host: Host, monkeypatch: 
 def test_every_field_of_a_protocol_is_known() -> None:
     from lawbook.protocols.protocol import PROTOCOLS
 
-    assert all(set(row.compares) <= set(COMPARES) for row in PROTOCOLS.values())
+    assert all(set(row.compared_fields) <= set(COMPARED_FIELDS) for row in PROTOCOLS.values())

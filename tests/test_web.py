@@ -30,19 +30,19 @@ from hypothesis import strategies as st
 from minds import Scripted
 from served import Client, served
 
-from lawbook.core.hypothesis import ENGINE, Decision, Proposal, trace
-from lawbook.ledger.ledger import Kind, Ledger
-from lawbook.runs.folder import RunConfig, RunFolder, runs_in
-from lawbook.runs.lifecycle import new_run
+from lawbook.core.hypothesis import ENGINE, Decision, Proposal, find_rule_citations
+from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.runs.folder import RunConfig, RunFolder, list_runs
+from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.sandbox.host import Host
 from lawbook.view import compare_page, export_images, html_report
-from lawbook.view.gif import gif
-from lawbook.view.metrics import numbers
-from lawbook.view.palette import palette
-from lawbook.view.run_index import Chronicle
+from lawbook.view.gif import encode_gif
+from lawbook.view.metrics import compute_metrics
+from lawbook.view.palette import get_palette
+from lawbook.view.run_index import RunIndex
 from lawbook.view.web import bundle, overview, steps
-from lawbook.view.web.run_store import OPEN, Shelf
+from lawbook.view.web.run_store import MAX_OPEN_RUNS, RunStore
 
 LAKE = "gym:FrozenLake-v1?size=4"
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -66,7 +66,7 @@ def runs(host: Host, tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunF
     }
     found = {}
     for name, (config, mind) in kinds.items():
-        with new_run(config, out, host=host, mind=mind) as (folder, session):
+        with start_run(config, out, host=host, mind=mind) as (folder, session):
             play(session)
         found[name] = RunFolder(folder.path.rename(folder.path.with_name(name)))
     return found
@@ -111,7 +111,7 @@ def test_the_table_tells_of_every_run_what_its_numbers_say(client: Client, runs:
     assert set(rows) == set(runs)
     for name, folder in runs.items():
         with Ledger.open(folder.ledger, readonly=True) as ledger:
-            n = numbers(ledger)
+            n = compute_metrics(ledger)
         row = rows[name]
         assert (row["state"], row["actions"], row["completed"], row["mind"]) == (n.outcome, n.actions, n.levels_completed, n.mind)
         assert row["tokens"] == n.costs.get("tokens")
@@ -122,19 +122,19 @@ def test_the_table_tells_of_every_run_what_its_numbers_say(client: Client, runs:
 def test_a_window_holds_every_step_as_the_ledger_has_it(client: Client, folder: RunFolder) -> None:
     told, frames = parts(client.ask(f"/api/runs/{folder.path.name}/window?from=0&to=63")[2])
     with Ledger.open(folder.ledger, readonly=True) as ledger:
-        observed = [event.body for event in ledger.events([Kind.OBSERVE])]
-        intends = [event.body for event in ledger.events([Kind.INTEND])]
+        observed = [event.body for event in ledger.read_events([EventKind.OBSERVE])]
+        intends = [event.body for event in ledger.read_events([EventKind.INTEND])]
         assert [step["n"] for step in told] == list(range(len(observed)))
         for step, seen, meant in zip(told, observed, [None, *intends], strict=True):
             assert (step["frames"], step["level"]) == (seen["frames"], seen["level"])
-            assert np.array_equal(frames[step["frames"][-1]], ledger.frame(seen["frames"][-1]))
+            assert np.array_equal(frames[step["frames"][-1]], ledger.get_frame(seen["frames"][-1]))
             if meant is None:
                 continue
             assert (step["action"], step["sort"], step["member"]) == (meant["action"], meant["sort"], meant["member"])
             for member, (name, status) in meant["predictions"].items():
                 predicted = step["predicted"][member]
                 assert (predicted["frame"], predicted["status"]) == (name, status)
-                assert np.array_equal(frames[name], ledger.frame(name))
+                assert np.array_equal(frames[name], ledger.get_frame(name))
                 same = name == seen["frames"][-1] or seen["status"] == "completed"
                 assert predicted["exact"] == (status == seen["status"] and same)
 
@@ -142,38 +142,40 @@ def test_a_window_holds_every_step_as_the_ledger_has_it(client: Client, folder: 
 def test_the_overview_agrees_with_a_straight_count(client: Client, folder: RunFolder) -> None:
     told = client.json(f"/api/runs/{folder.path.name}/overview")
     with Ledger.open(folder.ledger, readonly=True) as ledger:
-        events, n = list(ledger), numbers(ledger)
+        events, n = list(ledger), compute_metrics(ledger)
     kinds = Counter(event.kind for event in events)
-    assert told["steps"] == kinds[Kind.INTEND] and told["seq"] == events[-1].seq and told["proposals"] == kinds[Kind.PROPOSE]
+    assert (
+        told["steps"] == kinds[EventKind.INTEND] and told["seq"] == events[-1].seq and told["proposals"] == kinds[EventKind.PROPOSE]
+    )
     assert len(told["versions"]) == n.versions and len(told["refusals"]) == n.refusals and told["state"] == n.outcome
     ends = [first for first, _ in told["kinds"][1:]] + [told["steps"] + 1]
-    spent = Counter(dict.fromkeys(n.sorts, 0))
+    spent = Counter(dict.fromkeys(n.actions_by_kind, 0))
     for (first, sort), end in zip(told["kinds"], ends, strict=True):
         spent[sort] += end - first
-    assert dict(spent) == n.sorts
+    assert dict(spent) == n.actions_by_kind
 
 
 def test_reading_without_looking_at_frames_gives_the_same_numbers(folder: RunFolder) -> None:
-    chronicle = Chronicle(folder.ledger)
+    chronicle = RunIndex(folder.ledger)
     with Ledger.open(folder.ledger, readonly=True) as ledger:
-        assert chronicle.numbers() == numbers(ledger)
+        assert chronicle.compute_metrics() == compute_metrics(ledger)
     chronicle.close()
 
 
 def test_every_wrong_prediction_has_its_step_and_every_trajectory_its_place(runs: dict[str, RunFolder]) -> None:
-    chronicle = Chronicle(runs["scripted"].ledger)
-    chronicle.read()
+    chronicle = RunIndex(runs["scripted"].ledger)
+    chronicle.read_events()
     record = chronicle.state.record
     for t, trajectory in enumerate(record):
-        first = chronicle.place(t, 0)
+        first = chronicle.find_step(t, 0)
         assert first is not None
         for k, (action, _) in enumerate(trajectory.steps, 1):
-            told = chronicle.steps[first + k].told
-            assert told is not None and told.action == action and chronicle.place(t, k) == first + k
-    assert chronicle.place(len(record), 0) is None
-    missed = chronicle.misses[0]
+            told = chronicle.steps[first + k].event
+            assert told is not None and told.action == action and chronicle.find_step(t, k) == first + k
+    assert chronicle.find_step(len(record), 0) is None
+    missed = chronicle.mismatches[0]
     assert missed.verdict.counterexample is not None
-    assert chronicle.place(missed.verdict.counterexample.trajectory, missed.verdict.counterexample.step) == missed.at
+    assert chronicle.find_step(missed.verdict.counterexample.trajectory, missed.verdict.counterexample.step) == missed.at
     chronicle.close()
 
 
@@ -184,7 +186,7 @@ def test_a_rule_leads_to_its_code_and_to_the_evidence_that_changed_it(client: Cl
     misses = client.json("/api/runs/scripted/overview")["misses"]
     assert first["cause"] is None and last["cause"]["step"] in misses
     told = client.json(f"/api/runs/scripted/proposals/{last['number']}")
-    cited = trace(TRUE).cited
+    cited = find_rule_citations(TRUE).citations
     for rule in ("R1", "R2", "R3", "R4"):
         assert [f"{file}:{line}" for file, line in told["rules"][rule]["places"]] == list(cited[rule])
         assert told["rules"][rule]["past"][0]["number"] == first["number"]
@@ -205,21 +207,21 @@ def test_a_refused_proposal_shows_where_it_and_the_record_part(client: Client) -
 
 
 def test_a_plan_leads_from_where_it_set_out_to_its_end(client: Client, runs: dict[str, RunFolder]) -> None:
-    chronicle = Chronicle(runs["scripted"].ledger)
-    chronicle.read()
-    plan = chronicle.draws[-1]
+    chronicle = RunIndex(runs["scripted"].ledger)
+    chronicle.read_events()
+    plan = chronicle.plan_draws[-1]
     chronicle.close()
-    told = client.json(f"/api/runs/scripted/plans/{plan.number}")
-    assert len(told["points"]) == len(told["actions"]) + 1 == len(plan.ahead) + 1 and told["certified"]
+    told = client.json(f"/api/runs/scripted/plans/{plan.plan_seq}")
+    assert len(told["points"]) == len(told["actions"]) + 1 == len(plan.predicted_frames) + 1 and told["certified"]
     steps = parts(client.ask(f"/api/runs/scripted/window?from={told['from']}&to={told['from'] + 1}")[2])[0]
-    assert steps[0]["ahead"] == plan.number == steps[1]["plan"]
+    assert steps[0]["ahead"] == plan.plan_seq == steps[1]["plan"]
 
 
 def test_members_and_draws_tell_who_drove_and_who_fell(client: Client, runs: dict[str, RunFolder]) -> None:
     told, drawn = client.json("/api/runs/population/members"), client.json("/api/runs/population/draws")
     with Ledger.open(runs["population"].ledger, readonly=True) as ledger:
-        draws = [event.body for event in ledger.events([Kind.DRAW])]
-        wrong = [e.body["member"] for e in ledger.events([Kind.VERDICT]) if e.body["about"] == "prediction"]
+        draws = [event.body for event in ledger.read_events([EventKind.DRAW])]
+        wrong = [e.body["member"] for e in ledger.read_events([EventKind.VERDICT]) if e.body["about"] == "prediction"]
     assert len(told["members"]) == 2 and drawn["first"] == 0
     assert [one["classes"] for one in reversed(drawn["draws"])] == [one["classes"] for one in draws]
     assert Counter(wrong) == {m["index"]: len(m["misses"]) for m in told["members"] if m["misses"]}
@@ -255,19 +257,19 @@ def strings(found: Any) -> Iterator[str]:
 
 
 def test_a_window_costs_what_it_shows_and_not_what_the_run_holds(long: RunFolder) -> None:
-    chronicle = Chronicle(long.ledger)
-    early = steps.window(chronicle, 0, 31)
+    chronicle = RunIndex(long.ledger)
+    early = steps.pack_window(chronicle, 0, 31)
     assert len(chronicle.steps) < 400, "the whole run was read for its beginning"
-    chronicle.read()
-    late = steps.window(chronicle, 960, 991)
+    chronicle.read_events()
+    late = steps.pack_window(chronicle, 960, 991)
     assert max(len(early), len(late)) < 80 * 4200
-    assert len(json.dumps(overview.overview(chronicle))) < 20_000
-    assert len(steps.strip(chronicle)) < 257 * 4200
+    assert len(json.dumps(overview.build_overview(chronicle))) < 20_000
+    assert len(steps.pack_strip(chronicle)) < 257 * 4200
     chronicle.close()
 
 
 def test_a_run_that_is_played_is_told_of_as_it_grows(host: Host, tmp_path: Path) -> None:
-    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (folder, session), served(tmp_path) as port:
+    with start_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (folder, session), served(tmp_path) as port:
         client, name = Client(port), folder.path.name
         session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, TRUE.files))
         assert client.json("/api/runs")["runs"][0]["state"] == "playing"
@@ -296,15 +298,15 @@ def event(stream: http.client.HTTPResponse) -> Any:
 
 
 def test_a_shelf_lets_go_of_runs_that_nobody_looks_at(runs: dict[str, RunFolder], tmp_path: Path) -> None:
-    for number in range(OPEN + 3):
+    for number in range(MAX_OPEN_RUNS + 3):
         shutil.copytree(runs["random"].path, tmp_path / f"run{number}")
-    shelf = Shelf(tmp_path)
-    with shelf.run("run0") as held:
-        for number in range(OPEN + 3):
-            with shelf.run(f"run{number}") as chronicle:
-                assert len(steps.window(chronicle, 0, 5)) > 1000
-        assert len(steps.window(held, 0, 5)) > 1000
-    assert len(shelf._opened) <= OPEN
+    shelf = RunStore(tmp_path)
+    with shelf.open_run("run0") as held:
+        for number in range(MAX_OPEN_RUNS + 3):
+            with shelf.open_run(f"run{number}") as chronicle:
+                assert len(steps.pack_window(chronicle, 0, 5)) > 1000
+        assert len(steps.pack_window(held, 0, 5)) > 1000
+    assert len(shelf._open_runs) <= MAX_OPEN_RUNS
     shelf.close()
 
 
@@ -409,13 +411,13 @@ def test_a_report_of_1000_actions_is_under_5_mb_and_holds_every_frame(long: RunF
         blobs = dict(re.findall(r'<script type="text/plain" id="(\w+)"[^>]*>([^<]*)</script>', page))
         assert len(page.encode()) < 5_000_000
         told = json.loads(zlib.decompress(b64decode(blobs["run"])))
-        observed = [event.body for event in ledger.events([Kind.OBSERVE])]
+        observed = [event.body for event in ledger.read_events([EventKind.OBSERVE])]
         assert len(told["steps"]) == len(observed) == 1001
         packs = [zlib.decompress(b64decode(blobs[f"frames{k}"])) for k in range(sum(name.startswith("frames") for name in blobs))]
         frames = [frame for pack in packs for frame in unshaped(pack)]
         for step, seen in list(zip(told["steps"], observed, strict=True))[::97]:
             assert [frames[number].tobytes() for number in step["frames"]] == [
-                ledger.frame(name).tobytes() for name in seen["frames"]
+                ledger.get_frame(name).tobytes() for name in seen["frames"]
             ]
 
 
@@ -438,7 +440,7 @@ def test_a_report_keeps_its_size_whatever_the_frames_hold(long: RunFolder, tmp_p
 
 
 def test_the_bundle_is_every_module_once_and_imports_nothing() -> None:
-    text = bundle.script()
+    text = bundle.build_script()
     modules = {path.stem for path in bundle.STATIC.glob("*.js")} - {"source"}
     assert modules == set(re.findall(r"^const from_(\w+) = ", text, re.MULTILINE))
     assert not re.search(r"^\s*(import|export)\b", text, re.MULTILINE)
@@ -457,18 +459,18 @@ def test_runs_stand_side_by_side_on_one_page_that_runs_nothing(runs: dict[str, R
 
 def test_the_film_of_a_level_shows_every_frame_exactly(runs: dict[str, RunFolder], tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
-    made = image.open(io.BytesIO(export_images.film(runs["random"].ledger, 0)))
+    made = image.open(io.BytesIO(export_images.render_animation(runs["random"].ledger, 0)))
     with Ledger.open(runs["random"].ledger, readonly=True) as ledger:
-        bodies = [event.body for event in ledger.events([Kind.OBSERVE])]
+        bodies = [event.body for event in ledger.read_events([EventKind.OBSERVE])]
         end = next(k for k, body in enumerate(bodies) if body["level"] > 0)
         names = [bodies[0]["frames"][-1], *(name for body in bodies[1:end] for name in body["frames"]), *bodies[end]["frames"][:-1]]
-        colours = np.array(palette("arc").colours, np.uint8)
+        colours = np.array(get_palette("arc").colours, np.uint8)
         assert made.n_frames == len(names)
         for k, name in enumerate(names):
             made.seek(k)
             seen = np.asarray(made.convert("RGB"))
-            assert np.array_equal(seen[3::7, 3::7], colours[ledger.frame(name)])
-    sheet = image.open(io.BytesIO(export_images.storyboard(runs["random"].ledger, 0)))
+            assert np.array_equal(seen[3::7, 3::7], colours[ledger.get_frame(name)])
+    sheet = image.open(io.BytesIO(export_images.render_storyboard(runs["random"].ledger, 0)))
     sheet.load()
     assert sheet.width > 1000
 
@@ -480,7 +482,7 @@ def test_any_frames_come_back_out_of_a_gif(colours: int, height: int, width: int
     choice = np.random.default_rng(seed)
     frames = [choice.integers(0, colours, (height, width), np.uint8) for _ in range(count)]
     table = [(k, 255 - k, k // 2) for k in range(colours)]
-    made = image.open(io.BytesIO(gif(frames, table, [5] * count)))
+    made = image.open(io.BytesIO(encode_gif(frames, table, [5] * count)))
     for k in range(made.n_frames):
         made.seek(k)
         seen = np.asarray(made.convert("RGB"))
@@ -520,7 +522,7 @@ def test_watch_follows_a_run_that_another_process_plays(tmp_path: Path) -> None:
     player = subprocess.Popen([sys.executable, "-m", "lawbook", "play", "demo:maze", "--quiet"], cwd=tmp_path)
     try:
         deadline = time.monotonic() + 30
-        while not next(iter(runs_in(tmp_path / "runs")), None) and time.monotonic() < deadline:
+        while not next(iter(list_runs(tmp_path / "runs")), None) and time.monotonic() < deadline:
             time.sleep(0.05)
         told = lawbook("watch", "last", cwd=tmp_path)
         assert told.returncode == 0 and told.stdout.rstrip().endswith("won: The last level is completed.")
@@ -529,7 +531,7 @@ def test_watch_follows_a_run_that_another_process_plays(tmp_path: Path) -> None:
 
 
 def test_watch_says_when_nobody_plays(host: Host, tmp_path: Path) -> None:
-    with new_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])):
+    with start_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])):
         pass
     told = lawbook("watch", "last", "--out", str(tmp_path), cwd=tmp_path)
     assert told.returncode == 0 and "nobody is playing this run; go on with: lawbook play --resume" in told.stderr

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lawbook.core.record import RESET, Action, Status
 from lawbook.errors import RefusedError, UsageError, WorldError
 from lawbook.worlds import gym_grids
-from lawbook.worlds.address import WorldAddress, make, world_source
+from lawbook.worlds.address import WorldAddress, load_world_source, make_world
 from lawbook.worlds.process import WorldProcess
 
 HERE = str(Path(__file__).parent)
@@ -124,8 +124,8 @@ def test_the_run_process_loads_no_environment():
 
 @pytest.mark.parametrize("scheme", ["demo", "gym"])
 def test_every_example_that_is_listed_can_be_played(scheme):
-    for name, about in world_source(scheme).names():
-        world = make(WorldAddress.parse(f"{scheme}:{name}"))
+    for name, about in load_world_source(scheme).names():
+        world = make_world(WorldAddress.parse(f"{scheme}:{name}"))
         assert about and world.reset().status is Status.RUNNING
 
 
@@ -362,7 +362,7 @@ def way(grid: np.ndarray) -> list[int] | None:
 @pytest.mark.parametrize("size", [4, 8])
 def test_fifty_lakes_can_be_crossed_and_the_baseline_is_the_shortest_way(size):
     for seed in range(50):
-        world = make(WorldAddress.parse(f"gym:FrozenLake-v1?map_seed={seed}&size={size}"))
+        world = make_world(WorldAddress.parse(f"gym:FrozenLake-v1?map_seed={seed}&size={size}"))
         first = world.reset()
         plan = way(first.frame)
         assert plan is not None and world.spec.baselines == (len(plan),) and world.spec.baseline == "optimal"
@@ -374,7 +374,7 @@ def test_fifty_lakes_can_be_crossed_and_the_baseline_is_the_shortest_way(size):
 
 
 def test_a_lake_shows_its_cells_and_ends_in_its_own_ways():
-    world = make(WorldAddress.parse("gym:FrozenLake-v1?size=4"))  # Gymnasium's own map: SFFF FHFH FFFH HFFG
+    world = make_world(WorldAddress.parse("gym:FrozenLake-v1?size=4"))  # Gymnasium's own map: SFFF FHFH FFFH HFFG
     first = world.reset()
     assert first.frame.tolist() == [[4, 0, 0, 0], [0, 1, 0, 1], [0, 0, 0, 1], [1, 0, 0, 2]]
     assert world.step(Action(3)).frame[0].tolist() == [3, 4, 0, 0]  # gym action 2, right; the start shows once left
@@ -386,7 +386,7 @@ def test_a_lake_shows_its_cells_and_ends_in_its_own_ways():
 
 
 def test_a_slippery_lake_repeats_its_seed_and_claims_no_baseline():
-    world = make(WorldAddress.parse("gym:FrozenLake-v1?is_slippery=true"))
+    world = make_world(WorldAddress.parse("gym:FrozenLake-v1?is_slippery=true"))
     assert world.spec.baselines == (None,)
 
     def slide() -> list[bytes]:

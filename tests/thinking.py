@@ -10,7 +10,7 @@ from minds import Scripted
 from lawbook.core.hypothesis import Hypothesis, Proposal
 from lawbook.core.results import Judgement, Probe, Subgoal
 from lawbook.errors import MindError
-from lawbook.minds.base import Case, Exchange, judge_by_trace
+from lawbook.minds.base import Case, Exchange, judge_by_citations
 
 RECEIPT = {"input_tokens": 100, "cached_tokens": 60, "output_tokens": 20, "reasoning_tokens": 5, "dollars": 0.25, "retries": 1}
 
@@ -34,7 +34,7 @@ class Thinking(Scripted):
         self._dies = dies
 
     def think(self, case: Case, step: str, request: str) -> str:
-        assert case.desk is not None
+        assert case.tools is not None
 
         def ask() -> Exchange:
             self.asked.append((step, request))
@@ -42,11 +42,11 @@ class Thinking(Scripted):
                 raise DownError("The provider is down.")
             return Exchange(f"{step} says {len(request)}", RECEIPT)
 
-        return case.desk.exchange(step, request, ask)
+        return case.tools.exchange(step, request, ask)
 
     def propose(self, case: Case) -> Proposal:
-        assert case.desk is not None
-        seen = case.desk.python("print(len(record), frames.shape, [a.id for a in actions])")
+        assert case.tools is not None
+        seen = case.tools.python("print(len(record), frames.shape, [a.id for a in actions])")
         thoughts = [self.think(case, "reflect", seen) for _ in range(2)]
         thoughts.append(self.think(case, "compile", f"{seen} {thoughts}"))
         proposal = super().propose(case)
@@ -54,10 +54,10 @@ class Thinking(Scripted):
 
     def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
         self.think(case, "judge", hypothesis.rulebook)
-        return judge_by_trace(hypothesis)
+        return judge_by_citations(hypothesis)
 
     def explore(self, case: Case) -> Subgoal | Probe:
-        self.think(case, "explore", f"{case.record.actions} {case.refusal}")
+        self.think(case, "explore", f"{case.record.n_actions} {case.refusal}")
         return super().explore(case)
 
     def receipt(self) -> Mapping[str, float | int | str]:

@@ -28,10 +28,10 @@ from typing import Any
 
 from stories import STORIES, Story, parted, player, told
 
-from lawbook.audit.report import audit, mend
+from lawbook.audit.report import audit_run, rebuild_git_memory
 from lawbook.errors import LawbookError
 from lawbook.ledger import sqlite_store
-from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.ledger.ledger import Event, EventKind, Ledger
 from lawbook.runs.folder import RunFolder
 
 PATIENCE = 300.0
@@ -308,7 +308,7 @@ class Torture:
                 shutil.rmtree(out, ignore_errors=True)
                 continue
             self._stands(folder, acknowledged, f"{name} after {kind}")
-            if playing.code == 0 or _events(folder)[-1].kind is Kind.CLOSE:
+            if playing.code == 0 or _events(folder)[-1].kind is EventKind.CLOSE:
                 break
             self.expect(landed or kind != "none", f"{name}: undisturbed it ends with {playing.code}: {playing.heard}")
         got = told(_events(folder))
@@ -408,15 +408,15 @@ class Torture:
         """The chain holds, and every acknowledged observation is where it was."""
         with Ledger.open(folder.ledger, readonly=True) as ledger:
             self.expect(ledger.check() is None, f"{when}: {ledger.check()}")
-            hashes = {event.seq: event.hash for event in ledger.events([Kind.OBSERVE])}
+            hashes = {event.seq: event.hash for event in ledger.read_events([EventKind.OBSERVE])}
         lost = [seq for seq, head in acknowledged.items() if hashes.get(seq) != head]
         self.expect(not lost, f"{when}: acknowledged events {lost} of {folder.path} are gone or other")
 
     def _settled(self, folder: RunFolder, corrupted: bool) -> None:
         """A finished run holds in a strict audit (every action once, the world played again frame by frame), and left nothing."""
         if corrupted:
-            mend(folder)
-        found = audit(folder, strict=True)
+            rebuild_git_memory(folder)
+        found = audit_run(folder, strict=True)
         wrong = [line for line in found.lines if line.ok is False]
         self.expect(not wrong, f"{folder.path}: {wrong}")
         self.counts["runs"] += 1

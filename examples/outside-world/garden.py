@@ -5,8 +5,8 @@ from random import Random
 import numpy as np
 
 from lawbook.core.record import Action, Observation, Status
-from lawbook.worlds.address import unknown
-from lawbook.worlds.address_options import Options
+from lawbook.worlds.address import make_unknown_error
+from lawbook.worlds.address_options import AddressOptions
 from lawbook.worlds.world import WorldSpec
 
 LAWN, BUSH, GATE, WALKER = range(4)
@@ -49,10 +49,10 @@ class Source:
 
     def make(self, name, options):
         if name != "bushes":
-            raise unknown("garden", name, ["bushes"])
-        given = Options("garden:bushes", options)
-        seed = given.whole("seed", 0, low=0, high=999)
-        given.done()
+            raise make_unknown_error("garden", name, ["bushes"])
+        given = AddressOptions("garden:bushes", options)
+        seed = given.get_int("seed", 0, low=0, high=999)
+        given.reject_unread()
         return Garden(seed)
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from lawbook.core.record import RESET, Action, Observation
 from lawbook.errors import UsageError, WorldError
-from lawbook.worlds.arcengine_world import click, observed
+from lawbook.worlds.arcengine_world import decode_observation, make_click_data
 from lawbook.worlds.world import WorldSpec
 
 ACTIONS, CLICKS = tuple(range(1, 8)), (6,)
@@ -26,12 +26,12 @@ class ArcWorld:
     baselines: actions of people per level, or None; failures: what the toolkit logs. Raises WorldError where the game itself fails.
     """
 
-    def __init__(self, env: EnvironmentWrapper, baselines: tuple[int, ...] | None, failures: Failures) -> None:
-        self._env, self._failures, self._level = env, failures, 0
-        answer = env.observation_space
-        levels = (answer and answer.win_levels) or None
-        first = self._receive(answer, RESET)
-        self._opening: Observation | None = first
+    def __init__(self, env: EnvironmentWrapper, baselines: tuple[int, ...] | None, failure_handler: FailureHandler) -> None:
+        self._env, self._failure_handler, self._level = env, failure_handler, 0
+        response = env.observation_space
+        levels = (response and response.win_levels) or None
+        first = self._receive(response, RESET)
+        self._first_observation: Observation | None = first
         self.spec = WorldSpec(
             shape=first.frame.shape,
             actions=ACTIONS,
@@ -43,24 +43,24 @@ class ArcWorld:
         )
 
     def reset(self) -> Observation:
-        opening, self._opening = self._opening, None
-        return opening or self._receive(self._env.reset(), RESET)
+        first_observation, self._first_observation = self._first_observation, None
+        return first_observation or self._receive(self._env.reset(), RESET)
 
     def step(self, action: Action) -> Observation:
-        return self._receive(self._env.step(GameAction.from_id(action.id), data=click(action)), action)
+        return self._receive(self._env.step(GameAction.from_id(action.id), data=make_click_data(action)), action)
 
     def close(self) -> None:
         pass
 
-    def _receive(self, answer: object, action: Action) -> Observation:
-        if answer is None:  # the toolkit swallows what a game raises, and logs it
-            raise WorldError(f"The game failed at action {action}: {self._failures.last or 'it gave no answer'}.")
-        seen = observed(answer, action, self._level)
-        self._level = seen.level
-        return seen
+    def _receive(self, response: object, action: Action) -> Observation:
+        if response is None:  # the toolkit swallows what a game raises, and logs it
+            raise WorldError(f"The game failed at action {action}: {self._failure_handler.last or 'it gave no answer'}.")
+        observation = decode_observation(response, action, self._level)
+        self._level = observation.level
+        return observation
 
 
-class Failures(logging.Handler):
+class FailureHandler(logging.Handler):
     """Keeps the first and the last thing the toolkit complained about."""
 
     first, last = "", ""
@@ -79,14 +79,14 @@ def start(folder: Path, metadata: Mapping[str, Any], baselines: tuple[int, ...] 
     try:
         info = EnvironmentInfo.model_validate(dict(metadata))
     except ValidationError as error:
-        wrong = ", ".join(".".join(map(str, one["loc"])) for one in error.errors())
+        fields = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
         raise UsageError(
-            f"its metadata.json is not what the toolkit expects (see {wrong or 'all of it'}); mend that file."
+            f"its metadata.json is not what the toolkit expects (see {fields or 'all of it'}); mend that file."
         ) from error
     info.local_dir = str(folder)
-    failures, log = Failures(), logging.Logger("toolkit", logging.WARNING)
-    log.addHandler(failures)
-    env = LocalEnvironmentWrapper(info, log, scorecard_id="", seed=seed)
+    failure_handler, logger = FailureHandler(), logging.Logger("toolkit", logging.WARNING)
+    logger.addHandler(failure_handler)
+    env = LocalEnvironmentWrapper(info, logger, scorecard_id="", seed=seed)
     if env.observation_space is None:
-        raise UsageError(f"it cannot be played ({failures.first or 'the toolkit made nothing of it'}); mend its folder.")
-    return ArcWorld(env, baselines, failures)
+        raise UsageError(f"it cannot be played ({failure_handler.first or 'the toolkit made nothing of it'}); mend its folder.")
+    return ArcWorld(env, baselines, failure_handler)

@@ -18,11 +18,11 @@ import numpy as np
 
 from lawbook.core.record import RESET, Action, Frame, freeze
 
-_NAMED = re.compile(r"ACTION(\d{1,4})")
+_ACTION_NAME = re.compile(r"ACTION(\d{1,4})")
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class RecordingLine:
     """What one line says.
 
     time: seconds since 1970, None where its timestamp is missing or unusual. frames: H x W uint8, oldest first; none after the end
@@ -42,7 +42,7 @@ class Line:
     rest: str
 
 
-def parse(text: str) -> Line:
+def parse_line(text: str) -> RecordingLine:
     """Read one line, without its line break. Raises ValueError with what is wrong with it."""
     try:
         line = json.loads(text)
@@ -53,26 +53,26 @@ def parse(text: str) -> Line:
     if not isinstance(line, dict) or not isinstance(line.get("data"), dict):
         raise ValueError("it is no JSON object with `data` in it")
     data: dict[str, Any] = line["data"]
-    frames = _frames(data.get("frame"))
-    read = Line(
-        time=_time(line.get("timestamp")),
-        game=_text(data.get("game_id")),
-        guid=_text(data.get("guid")),
-        action=_action(data.get("action_input")),
+    frames = _parse_frames(data.get("frame"))
+    parsed = RecordingLine(
+        time=_parse_time(line.get("timestamp")),
+        game=_parse_text(data.get("game_id")),
+        guid=_parse_text(data.get("guid")),
+        action=_parse_action(data.get("action_input")),
         frames=frames,
         state=str(data.get("state")),
-        completed=_count(data, "levels_completed"),
-        levels=_count(data, "win_levels") or None,
-        available=_available(data.get("available_actions")),
+        completed=_parse_count(data, "levels_completed"),
+        levels=_parse_count(data, "win_levels") or None,
+        available=_parse_available(data.get("available_actions")),
         truncated=data.get("truncated") is True,
         rest=text,
     )
     # As the toolkit writes it, a line is its rest and its frames. One written in another way is kept whole, to be exact too.
     rest = json.dumps({**line, "data": {**data, "frame": None}})
-    return replace(read, rest=rest) if written(rest, frames) == text else read
+    return replace(parsed, rest=rest) if format_line(rest, frames) == text else parsed
 
 
-def written(rest: str, frames: Sequence[Frame]) -> str:
+def format_line(rest: str, frames: Sequence[Frame]) -> str:
     """The line again: `rest` as it is where it holds its frames, else with these put in their place."""
     line = json.loads(rest)
     if line["data"]["frame"] is not None:
@@ -81,7 +81,7 @@ def written(rest: str, frames: Sequence[Frame]) -> str:
     return json.dumps(line)
 
 
-def compose(
+def compose_line(
     *,
     time: float,
     game: str,
@@ -115,55 +115,55 @@ def compose(
     return json.dumps({"timestamp": datetime.fromtimestamp(time, UTC).isoformat(), "data": data})
 
 
-def _frames(given: object) -> tuple[Frame, ...]:
-    if not isinstance(given, list):
+def _parse_frames(value: object) -> tuple[Frame, ...]:
+    if not isinstance(value, list):
         raise ValueError("it holds no `frame`; record with the frames in it")
-    if not given:
+    if not value:
         return ()
     try:
-        block = np.array(given)
+        array = np.array(value)
     except ValueError as error:
         raise ValueError("its `frame` is no list of grids, each row as long as the others") from error
-    if block.ndim != 3 or block.size == 0 or block.dtype.kind not in "iu" or block.min() < 0 or block.max() > 255:
+    if array.ndim != 3 or array.size == 0 or array.dtype.kind not in "iu" or array.min() < 0 or array.max() > 255:
         raise ValueError("its `frame` is no list of grids of whole numbers from 0 to 255")
-    return tuple(freeze(frame) for frame in block)
+    return tuple(freeze(frame) for frame in array)
 
 
-def _action(given: object) -> Action:
-    name, data = (given.get("id"), given.get("data") or {}) if isinstance(given, dict) else (None, {})
+def _parse_action(value: object) -> Action:
+    name, data = (value.get("id"), value.get("data") or {}) if isinstance(value, dict) else (None, {})
     if name == "RESET" or (type(name) is int and name == RESET.id):
         return RESET
-    named = _NAMED.fullmatch(name) if isinstance(name, str) else None
-    number = int(named[1]) if named else name
-    if type(number) is not int or not 0 < number < 10_000 or not isinstance(data, dict):
+    name_match = _ACTION_NAME.fullmatch(name) if isinstance(name, str) else None
+    action_id = int(name_match[1]) if name_match else name
+    if type(action_id) is not int or not 0 < action_id < 10_000 or not isinstance(data, dict):
         raise ValueError(f"its `action_input` names no action ({name!r})")
     if "x" not in data and "y" not in data:
-        return Action(number)
+        return Action(action_id)
     x, y = data.get("x"), data.get("y")
     if type(x) is not int or type(y) is not int or x < 0 or y < 0:
         raise ValueError(f"its click is nowhere (x={x!r}, y={y!r})")
-    return Action(number, x, y)
+    return Action(action_id, x, y)
 
 
-def _available(given: object) -> tuple[int, ...]:
-    if not isinstance(given, list) or not all(type(number) is int and number >= 0 for number in given):
+def _parse_available(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(type(number) is int and number >= 0 for number in value):
         raise ValueError("its `available_actions` is no list of numbers")
-    return tuple(number for number in given if number != RESET.id)
+    return tuple(number for number in value if number != RESET.id)
 
 
-def _count(data: dict[str, Any], name: str) -> int:
-    number = data.get(name)
-    if type(number) is not int or number < 0:
-        raise ValueError(f"its `{name}` is no whole number from 0 ({number!r})")
-    return number
+def _parse_count(data: dict[str, Any], name: str) -> int:
+    value = data.get(name)
+    if type(value) is not int or value < 0:
+        raise ValueError(f"its `{name}` is no whole number from 0 ({value!r})")
+    return value
 
 
-def _text(given: object) -> str:
-    return given if isinstance(given, str) else ""
+def _parse_text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
-def _time(given: object) -> float | None:
+def _parse_time(value: object) -> float | None:
     try:
-        return datetime.fromisoformat(given).timestamp() if isinstance(given, str) else None
+        return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else None
     except (ValueError, OverflowError, OSError):
         return None

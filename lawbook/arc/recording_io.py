@@ -17,20 +17,20 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from lawbook.arc import recording_format
-from lawbook.arc.recording_format import Line
+from lawbook.arc.recording_format import RecordingLine
 from lawbook.core.record import RESET, Action, Observation, Record, Status
 from lawbook.errors import UsageError
-from lawbook.ledger.codec import action_of
-from lawbook.ledger.ledger import Kind, Ledger, pack_observation, read_observation
-from lawbook.protocols.protocol import find_protocol
-from lawbook.runs.folder import RunConfig, RunFolder, versions
-from lawbook.runs.state import Ending
-from lawbook.worlds.address import WorldAddress, check
-from lawbook.worlds.arcengine_outcome import STATES, outcome
+from lawbook.ledger.codec import unpack_action
+from lawbook.ledger.ledger import EventKind, Ledger, pack_observation, read_observation
+from lawbook.protocols.protocol import get_protocol
+from lawbook.runs.folder import RunConfig, RunFolder, collect_versions
+from lawbook.runs.state import RunOutcome
+from lawbook.worlds.address import WorldAddress, check_scheme
+from lawbook.worlds.arcengine_outcome import STATES, interpret_state
 from lawbook.worlds.world import WorldSpec
 
 _GZIP = b"\x1f\x8b"
-_EVERY = 100
+_LINES_PER_COMMIT = 100
 """Lines to a transaction of an import."""
 
 # What the engine of ARC-AGI-3 knows; other recordings have the actions that are in them.
@@ -41,13 +41,13 @@ _ARC_ACTIONS, _ARC_CLICKS = frozenset(range(1, 8)), frozenset({6})
 
 
 @dataclass(frozen=True)
-class Survey:
+class RecordingSummary:
     """What a whole recording holds: found by reading all of it before anything is written."""
 
     game: str
     guid: str
     spec: WorldSpec
-    actions: int
+    n_actions: int
     won: bool
     digest: str
 
@@ -60,118 +60,118 @@ class Survey:
         return f"arc:{name.replace('-', '/', 1)}"
 
 
-class Told(NamedTuple):
+class RecordedStep(NamedTuple):
     """What one line adds to the record. action: None for the opening; trajectory: which it belongs to, a new one for RESET."""
 
     action: Action | None
-    seen: Observation
+    observation: Observation
     trajectory: int
 
 
-class Telling:
+class RecordingReader:
     """Takes lines in order and says what each tells; knows where the record stands by then, and holds none of it."""
 
     def __init__(self) -> None:
         self.levels: int | None = None
-        self.last: Observation | None = None
-        self.trajectory, self.actions = 0, 0
+        self.last_observation: Observation | None = None
+        self.trajectory, self.n_actions = 0, 0
 
     @property
     def won(self) -> bool:
-        last = self.last
+        last = self.last_observation
         return last is not None and last.status is Status.COMPLETED and self.levels is not None and last.level >= self.levels
 
-    def take(self, line: Line) -> Told | None:
+    def read_line(self, line: RecordingLine) -> RecordedStep | None:
         """None: an action that changed nothing, since the level or the game was over. Raises ValueError where a line does not
         follow from those before it. The first line opens the record, whatever its action was."""
         if line.state not in STATES:
             raise ValueError(f"its `state` is none of {', '.join(STATES)} ({line.state!r})")
-        if self.last is None:
+        if self.last_observation is None:
             self.levels = line.levels
             return self._add(None, line, Status.RUNNING, line.completed)
         if line.levels != self.levels:
             raise ValueError(f"its `win_levels` is {line.levels or 0}, and was {self.levels or 0} before")
         reset = line.action == RESET
-        if not reset and (self.won or self.last.status in (Status.OVER, Status.TRUNCATED)):
+        if not reset and (self.won or self.last_observation.status in (Status.OVER, Status.TRUNCATED)):
             return None
-        status, level = outcome(line.state, line.completed, line.levels, self.last.level, reset=reset)
+        status, level = interpret_state(line.state, line.completed, line.levels, self.last_observation.level, reset=reset)
         if line.truncated and status is not Status.COMPLETED:
             status = Status.TRUNCATED
         return self._add(line.action, line, status, level)
 
-    def _add(self, action: Action | None, line: Line, status: Status, level: int) -> Told:
+    def _add(self, action: Action | None, line: RecordingLine, status: Status, level: int) -> RecordedStep:
         if not line.frames:
             raise ValueError("it has no frames, although nothing was over")
         shape = line.frames[-1].shape
-        if self.last is not None and shape != self.last.frame.shape:
+        if self.last_observation is not None and shape != self.last_observation.frame.shape:
             raise ValueError(f"its frames are {shape[0]} x {shape[1]}, and were of another shape before")
         if action is not None and ((action.x or 0) >= shape[1] or (action.y or 0) >= shape[0]):
             raise ValueError(f"its click at x={action.x}, y={action.y} lies outside the frame")
-        completed = self.last is not None and self.last.status is Status.COMPLETED and not self.won
-        self.trajectory += completed + (action == RESET)
-        self.actions += action is not None
-        self.last = Observation(line.frames, status, level, line.available)
-        return Told(action, self.last, self.trajectory)
+        follows_completion = self.last_observation is not None and self.last_observation.status is Status.COMPLETED and not self.won
+        self.trajectory += follows_completion + (action == RESET)
+        self.n_actions += action is not None
+        self.last_observation = Observation(line.frames, status, level, line.available)
+        return RecordedStep(action, self.last_observation, self.trajectory)
 
 
-def survey(file: Path) -> Survey:
+def summarize_recording(file: Path) -> RecordingSummary:
     """Read a whole recording. Raises UsageError that names the line where it is malformed, and what is wrong there."""
-    telling, first = Telling(), None
-    digest, used, clicks = sha256(), set[int](), set[int]()
-    for text, line, told in _told(file, telling):
+    reader, first_line = RecordingReader(), None
+    digest, action_ids, click_ids = sha256(), set[int](), set[int]()
+    for text, line, step in _read_steps(file, reader):
         digest.update(text.encode() + b"\n")
-        first = first or line
-        used |= {line.action.id, *line.available} if told else set()
-        clicks |= {line.action.id} if line.action.x is not None else set()
-    if first is None:
+        first_line = first_line or line
+        action_ids |= {line.action.id, *line.available} if step else set()
+        click_ids |= {line.action.id} if line.action.x is not None else set()
+    if first_line is None:
         raise UsageError(f"{file} holds no line; a recording has one for each action.")
-    if not _is_address(first.game):
-        used, clicks = used | _ARC_ACTIONS, clicks | _ARC_CLICKS
+    if not _is_address(first_line.game):
+        action_ids, click_ids = action_ids | _ARC_ACTIONS, click_ids | _ARC_CLICKS
     spec = WorldSpec(
-        shape=(first.frames[-1].shape[0], first.frames[-1].shape[1]),
-        actions=tuple(sorted(used - {RESET.id})) or (1,),
-        clicks=tuple(sorted(clicks)),
-        levels=telling.levels,
-        baseline="optimal" if _is_address(first.game) else "human",
+        shape=(first_line.frames[-1].shape[0], first_line.frames[-1].shape[1]),
+        actions=tuple(sorted(action_ids - {RESET.id})) or (1,),
+        clicks=tuple(sorted(click_ids)),
+        levels=reader.levels,
+        baseline="optimal" if _is_address(first_line.game) else "human",
     )
-    return Survey(first.game, first.guid, spec, telling.actions, telling.won, digest.hexdigest())
+    return RecordingSummary(first_line.game, first_line.guid, spec, reader.n_actions, reader.won, digest.hexdigest())
 
 
-def record_of(file: Path) -> tuple[Record, WorldSpec]:
+def read_record(file: Path) -> tuple[Record, WorldSpec]:
     """A whole recording as a record, and what it tells of its world. Raises UsageError as `survey` does."""
-    found, telling = survey(Path(file)), Telling()
-    record = Record(found.spec.levels)
-    for _, _, told in _told(Path(file), telling):
-        if told is not None:
-            record.extend(told.action, told.seen)
-    return record, found.spec
+    summary, reader = summarize_recording(Path(file)), RecordingReader()
+    record = Record(summary.spec.levels)
+    for _, _, step in _read_steps(Path(file), reader):
+        if step is not None:
+            record.extend(step.action, step.observation)
+    return record, summary.spec
 
 
-def _told(file: Path, telling: Telling) -> Iterator[tuple[str, Line, Told | None]]:
+def _read_steps(file: Path, reader: RecordingReader) -> Iterator[tuple[str, RecordingLine, RecordedStep | None]]:
     """Every line that is not blank: its text, what it says, what it tells."""
-    number, game = 0, None
+    line_number, game = 0, None
     try:
-        with _opened(file) as stream:
+        with _open_stream(file) as stream:
             for raw in stream:
-                number += 1
+                line_number += 1
                 text = raw.removesuffix(b"\n").decode("utf-8")
                 if not text.strip():
                     continue
-                line = recording_format.parse(text)
+                line = recording_format.parse_line(text)
                 game = line.game if game is None else game
                 if line.game != game:
                     raise ValueError(f"it is of another game ({line.game!r}) than the lines before it")
-                yield text, line, telling.take(line)
+                yield text, line, reader.read_line(line)
     except (OSError, EOFError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise UsageError(f"{file} cannot be read ({error.strerror}); name a .jsonl or .jsonl.gz recording.") from error
-        raise UsageError(f"{file} breaks off after line {number}: its compression is damaged; get it anew.") from error
+        raise UsageError(f"{file} breaks off after line {line_number}: its compression is damaged; get it anew.") from error
     except ValueError as error:
-        raise UsageError(f"{file}, line {max(number, 1)}: {error}; mend or leave out that line.") from error
+        raise UsageError(f"{file}, line {max(line_number, 1)}: {error}; mend or leave out that line.") from error
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[IO[bytes]]:
+def _open_stream(file: Path) -> Iterator[IO[bytes]]:
     """The file's lines, unpacked where it begins as gzip does, whatever its name."""
     with file.open("rb") as stream:
         yield gzip.GzipFile(fileobj=stream) if stream.peek(2)[:2] == _GZIP else stream  # type: ignore[misc]
@@ -196,63 +196,63 @@ def import_recording(file: Path, out: Path, config: RunConfig | None = None) -> 
     for byte. The folder appears when it is complete. Raises UsageError that names the line where the file is malformed.
     """
     config = config or RunConfig("")
-    find_protocol(config.protocol)
+    get_protocol(config.protocol)
     if config.world:
-        check(WorldAddress.parse(config.world))
-    file, found = Path(file), survey(Path(file))
-    config = replace(config, world=config.world or found.world, budget=config.budget + found.actions)
+        check_scheme(WorldAddress.parse(config.world))
+    file, summary = Path(file), summarize_recording(Path(file))
+    config = replace(config, world=config.world or summary.world, budget=config.budget + summary.n_actions)
     try:
         out.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=".import-", dir=out))
     except OSError as error:
         raise UsageError(f"Cannot make a run folder in {out} ({error.strerror}); choose another with --out.") from error
     try:
-        made = RunFolder.make(staging, config)
-        with Ledger.create(made.ledger) as ledger:
-            _write(ledger, file, found, config)
-        return RunFolder(_settle(made.path, out))
+        staged = RunFolder.create(staging, config)
+        with Ledger.create(staged.ledger) as ledger:
+            _write_events(ledger, file, summary, config)
+        return RunFolder(_move_into_place(staged.path, out))
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _write(ledger: Ledger, file: Path, found: Survey, config: RunConfig) -> None:
-    telling, count = Telling(), 0
+def _write_events(ledger: Ledger, file: Path, summary: RecordingSummary, config: RunConfig) -> None:
+    reader, count = RecordingReader(), 0
     opening = {
         "run": asdict(config),
-        "versions": versions(),
-        "spec": asdict(found.spec),
+        "versions": collect_versions(),
+        "spec": asdict(summary.spec),
         "sandbox": {"level": "", "facts": {}},
-        "recording": {"game": found.game, "guid": found.guid, "digest": found.digest},
+        "recording": {"game": summary.game, "guid": summary.guid, "digest": summary.digest},
     }
     digest = sha256()
-    for count, (text, line, told) in enumerate(_told(file, telling)):
+    for count, (text, line, step) in enumerate(_read_steps(file, reader)):
         digest.update(text.encode() + b"\n")
         if count == 0:
-            ledger.append(Kind.OPEN, opening, now=line.time)
-        if told is None:
+            ledger.append(EventKind.OPEN, opening, now=line.time)
+        if step is None:
             body = {"text": "An action that changed nothing: the level was over.", "line": ledger.put_text(text)}
-            ledger.append(Kind.NOTE, body, now=line.time)
+            ledger.append(EventKind.NOTE, body, now=line.time)
         else:
-            body = pack_observation(ledger, told.seen, told.action, told.trajectory)
-            ledger.append(Kind.OBSERVE, {**body, "line": ledger.put_text(line.rest)}, now=line.time)
-        if count % _EVERY == _EVERY - 1:
+            body = pack_observation(ledger, step.observation, step.action, step.trajectory)
+            ledger.append(EventKind.OBSERVE, {**body, "line": ledger.put_text(line.rest)}, now=line.time)
+        if count % _LINES_PER_COMMIT == _LINES_PER_COMMIT - 1:
             ledger.commit()
-    if digest.hexdigest() != found.digest:
+    if digest.hexdigest() != summary.digest:
         raise UsageError(f"{file} was changed while it was read; import it again.")
-    if found.won:
+    if summary.won:
         sentence = "The last level is completed, by whoever was recorded."
-        ledger.append(Kind.CLOSE, {"outcome": Ending.WON.value, "sentence": sentence, "head": ledger.head})
+        ledger.append(EventKind.CLOSE, {"outcome": RunOutcome.WON.value, "sentence": sentence, "head": ledger.head})
     ledger.commit()
 
 
-def _settle(made: Path, out: Path) -> Path:
+def _move_into_place(staged: Path, out: Path) -> Path:
     """Move a finished folder to its place, under another name where something has its own."""
     for number in range(1, 1000):
-        path = out / (made.name if number == 1 else f"{made.name}-{number}")
+        path = out / (staged.name if number == 1 else f"{staged.name}-{number}")
         if path.exists():
             continue
         try:
-            return made.rename(path)
+            return staged.rename(path)
         except FileExistsError:
             continue
         except OSError as error:
@@ -263,70 +263,70 @@ def _settle(made: Path, out: Path) -> Path:
 # -- exporting -------------------------------------------------------------------------------------------------------------------
 
 
-def lines(ledger: Ledger) -> Iterator[str]:
+def format_lines(ledger: Ledger) -> Iterator[str]:
     """A run as lines of a recording: those it was imported from exactly as they were, its own in the toolkit's form.
 
     Raises UsageError where the ledger holds no run.
     """
-    opening = next(ledger.events(), None)
-    if opening is None or opening.kind is not Kind.OPEN:
+    opening = next(ledger.read_events(), None)
+    if opening is None or opening.kind is not EventKind.OPEN:
         raise UsageError("This ledger has no opening: the run was ended before it began; start another.")
-    levels, came = opening.body["spec"]["levels"], opening.body.get("recording")
-    game = came["game"] if came else _game(opening.body["run"]["world"])
-    guid = came["guid"] if came else str(uuid.UUID(opening.hash[:32]))
-    since, won = 0, False  # steps since the level began
-    for event in ledger.events([Kind.OBSERVE, Kind.NOTE]):
+    levels, source = opening.body["spec"]["levels"], opening.body.get("recording")
+    game = source["game"] if source else _format_game_id(opening.body["run"]["world"])
+    guid = source["guid"] if source else str(uuid.UUID(opening.hash[:32]))
+    steps_in_level, won = 0, False  # steps since the level began
+    for event in ledger.read_events([EventKind.OBSERVE, EventKind.NOTE]):
         body: Any = event.body
-        if event.kind is Kind.NOTE:
+        if event.kind is EventKind.NOTE:
             if "line" in body:
-                yield ledger.text(body["line"])
+                yield ledger.get_text(body["line"])
             continue
-        action, seen = action_of(body["action"]), read_observation(ledger, body)
+        action, observation = unpack_action(body["action"]), read_observation(ledger, body)
         reset = action is None or action == RESET
         if "line" in body:
-            rest = ledger.text(body["line"])
+            rest = ledger.get_text(body["line"])
         else:
-            state = "GAME_OVER" if seen.status is Status.OVER else "NOT_FINISHED"
-            if seen.status is Status.COMPLETED and levels is not None and seen.level >= levels:
+            state = "GAME_OVER" if observation.status is Status.OVER else "NOT_FINISHED"
+            if observation.status is Status.COMPLETED and levels is not None and observation.level >= levels:
                 state = "WIN"
-            rest = recording_format.compose(
+            rest = recording_format.compose_line(
                 time=event.time,
                 game=game,
                 guid=guid,
                 action=action or RESET,
                 state=state,
-                completed=seen.level,
+                completed=observation.level,
                 levels=levels,
-                available=seen.available,
-                full_reset=reset and (since == 0 or won),
-                truncated=seen.status is Status.TRUNCATED,
+                available=observation.available,
+                full_reset=reset and (steps_in_level == 0 or won),
+                truncated=observation.status is Status.TRUNCATED,
             )
-        yield recording_format.written(rest, seen.frames)
-        won = seen.status is Status.COMPLETED and levels is not None and seen.level >= levels
-        since = 0 if reset or seen.status is Status.COMPLETED else since + 1
+        yield recording_format.format_line(rest, observation.frames)
+        won = observation.status is Status.COMPLETED and levels is not None and observation.level >= levels
+        steps_in_level = 0 if reset or observation.status is Status.COMPLETED else steps_in_level + 1
 
 
 def export_run(folder: RunFolder, file: Path) -> int:
     """Write a run as a recording, compressed where the name ends in .gz; returns the number of lines. Raises UsageError."""
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    partial_file = file.with_name(f".{file.name}.{os.getpid()}.part")
     count = 0
     try:
-        with Ledger.open(folder.ledger, readonly=True) as ledger, part.open("wb") as plain:
-            zipped = gzip.GzipFile("", "wb", fileobj=plain, mtime=0) if file.suffix == ".gz" else None
-            for line in lines(ledger):
-                (zipped or plain).write(line.encode() + b"\n")
+        with Ledger.open(folder.ledger, readonly=True) as ledger, partial_file.open("wb") as stream:
+            compressed = gzip.GzipFile("", "wb", fileobj=stream, mtime=0) if file.suffix == ".gz" else None
+            for line in format_lines(ledger):
+                (compressed or stream).write(line.encode() + b"\n")
                 count += 1
-            if zipped:
-                zipped.close()
-        part.replace(file)
+            if compressed:
+                compressed.close()
+        partial_file.replace(file)
         return count
     except OSError as error:
         raise UsageError(f"{file} cannot be written ({error.strerror}); choose another place with -o.") from error
     finally:
-        part.unlink(missing_ok=True)
+        partial_file.unlink(missing_ok=True)
 
 
-def _game(world: str) -> str:
+def _format_game_id(world: str) -> str:
     """What stands as `game_id`: the toolkit's own name of an ARC-AGI-3 game, else the address of the world."""
     if not _is_address(world):
         return world

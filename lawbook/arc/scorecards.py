@@ -9,40 +9,40 @@ from typing import Any
 from lawbook.arc import source
 
 
-def opened(mode: str, tags: Sequence[str] = (), source_url: str = "") -> str:
+def open_card(mode: str, tags: Sequence[str] = (), source_url: str = "") -> str:
     """Open a scorecard; its id. The worlds that this process starts can play on it from now on. Raises UsageError."""
-    with source.environment_kept():
-        card = _remote().open_card(mode, tags, source_url)
+    with source.preserve_environment():
+        card = _load_remote().open_card(mode, tags, source_url)
     card.share()
     return str(card.id)
 
 
-def closed(card: str, mode: str) -> dict[str, Any]:
+def close_card(card: str, mode: str) -> dict[str, Any]:
     """Close it; what it comes to, as the toolkit's EnvironmentScorecard has it. Raises UsageError."""
-    with source.environment_kept():
-        told: dict[str, Any] = _remote().close_card(card, mode)
-        return told
+    with source.preserve_environment():
+        summary: dict[str, Any] = _load_remote().close_card(card, mode)
+        return summary
 
 
-def read(card: str, mode: str) -> dict[str, Any]:
+def read_card(card: str, mode: str) -> dict[str, Any]:
     """What an open one says so far; a server tells nothing of a competition card. Raises UsageError."""
-    with source.environment_kept():
-        told: dict[str, Any] = _remote().read_card(card, mode)
-        return told
+    with source.preserve_environment():
+        summary: dict[str, Any] = _load_remote().read_card(card, mode)
+        return summary
 
 
-def lines(card: dict[str, Any]) -> list[str]:
+def format_card(card: dict[str, Any]) -> list[str]:
     """A card in lines for people: its score, then every play of every game."""
-    found = [f"card {card['card_id']}: {card['score']:.2f} over {len(card['environments'])} games"]
+    lines = [f"card {card['card_id']}: {card['score']:.2f} over {len(card['environments'])} games"]
     for game in card["environments"]:
         for run in game["runs"]:
-            levels, scored = run.get("level_actions", []), run["score"]
-            per = f" ({', '.join(map(str, levels))})" if levels else ""
-            found.append(f"  {game['id']}  {run['levels_completed']} levels, {run['actions']} actions{per}, {scored:.2f}")
-    return found
+            levels, score = run.get("level_actions", []), run["score"]
+            per_level = f" ({', '.join(map(str, levels))})" if levels else ""
+            lines.append(f"  {game['id']}  {run['levels_completed']} levels, {run['actions']} actions{per_level}, {score:.2f}")
+    return lines
 
 
-def _remote() -> ModuleType:
+def _load_remote() -> ModuleType:
     from lawbook.arc import remote
 
     return remote

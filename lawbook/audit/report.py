@@ -7,22 +7,22 @@ from collections.abc import Iterator, Mapping, Sized
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lawbook.audit.event_checker import Finding, Trail
-from lawbook.audit.reexecution import Rerun, billed, world_parted
+from lawbook.audit.event_checker import EventAudit, Finding
+from lawbook.audit.reexecution import Reexecution, fetch_billed, replay_world
 from lawbook.errors import HostError, LawbookError, UsageError
-from lawbook.ledger.git_versions import GitMemory
-from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.ledger.git_versions import GitVersions
+from lawbook.ledger.ledger import EventKind, Ledger
 from lawbook.runs.folder import RunFolder
-from lawbook.runs.state import fold
+from lawbook.runs.state import fold_events
 from lawbook.sandbox.confinement import SandboxReport
 from lawbook.sandbox.host import Host
-from lawbook.scoring.billing import counting
+from lawbook.scoring.billing import count_run
 
-_PUBLISHED = re.compile(rb"head <code>([0-9a-f]{64})</code>")
+_PUBLISHED_HEAD = re.compile(rb"head <code>([0-9a-f]{64})</code>")
 
 
 @dataclass(frozen=True)
-class Line:
+class AuditLine:
     """One line of an audit. ok: it holds; False: it does not; None: there was nothing to hold it against."""
 
     name: str
@@ -31,10 +31,10 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Audit:
+class AuditReport:
     """What an audit found. head: of the ledger, to be compared with the one that was published. facts: how the run was made."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[AuditLine, ...]
     findings: tuple[Finding, ...]
     head: str
     events: int
@@ -45,7 +45,7 @@ class Audit:
     def holds(self) -> bool:
         return all(line.ok is not False for line in self.lines)
 
-    def json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {
             "holds": self.holds,
             "strict": self.strict,
@@ -57,252 +57,305 @@ class Audit:
         }
 
 
-def audit(folder: RunFolder, *, strict: bool = False, head: str = "") -> Audit:
+def audit_run(folder: RunFolder, *, strict: bool = False, head: str = "") -> AuditReport:
     """Audit a run from its folder. Changes nothing there.
 
     strict: run every version and plan again, and play the world again. head: the published head, where the report is not to be
     believed. Raises UsageError where there is no ledger that could be read.
     """
     with Ledger.open(folder.ledger, readonly=True) as ledger:
-        return _Auditor(folder, ledger, strict, head.strip().lower()).audit()
+        return _Auditor(folder, ledger, strict, head.strip().lower()).build_report()
 
 
-def mend(folder: RunFolder) -> None:
+def rebuild_git_memory(folder: RunFolder) -> None:
     """Make the git memory of a run anew from its ledger. Raises UsageError while the run is being played, or has no ledger."""
     with Ledger.open(folder.ledger) as ledger:
-        GitMemory.rebuild(folder.memory, fold(ledger).accepted)
+        GitVersions.rebuild(folder.memory, fold_events(ledger).accepted_versions)
 
 
 class _Auditor:
     def __init__(self, folder: RunFolder, ledger: Ledger, strict: bool, head: str) -> None:
-        self.folder, self.ledger, self.strict, self.published = folder, ledger, strict, head
-        self.trail = Trail(ledger)
-        self.findings = list(self.trail.findings)
+        self.folder, self.ledger, self.strict, self.published_head = folder, ledger, strict, head
+        self.event_audit = EventAudit(ledger)
+        self.findings = list(self.event_audit.findings)
 
-    def audit(self) -> Audit:
-        lines = [self._chain(), self._head()]
-        if self.trail.openings:
-            lines += [*self._told(), self._memory(), self._sandbox(), self._help(), self._made()]
+    def build_report(self) -> AuditReport:
+        lines = [self._check_chain(), self._check_head()]
+        if self.event_audit.openings:
+            lines += [
+                *self._check_events(),
+                self._check_memory(),
+                self._check_sandbox(),
+                self._describe_help(),
+                self._describe_origin(),
+            ]
         else:
-            lines.append(self._line("order", ""))
-        return Audit(tuple(lines), tuple(self.findings), self.ledger.head, self.trail.events, self.strict, self._facts())
+            lines.append(self._make_line("order", ""))
+        return AuditReport(
+            tuple(lines), tuple(self.findings), self.ledger.head, self.event_audit.n_events, self.strict, self._collect_facts()
+        )
 
-    def _line(self, name: str, says: str, ok: bool | None = True) -> Line:
+    def _make_line(self, name: str, says: str, ok: bool | None = True) -> AuditLine:
         """A line that holds unless something was found; then the first of it, and how much more."""
-        found = [finding for finding in self.findings if finding.line == name]
-        if not found:
-            return Line(name, ok, says)
-        more = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
-        return Line(name, False, f"{found[0]}{more}")
+        matching = [finding for finding in self.findings if finding.line == name]
+        if not matching:
+            return AuditLine(name, ok, says)
+        rest = f" (and {len(matching) - 1:,} more)" if len(matching) > 1 else ""
+        return AuditLine(name, False, f"{matching[0]}{rest}")
 
     # -- the file ------------------------------------------------------------------------------------------------------------
 
-    def _chain(self) -> Line:
-        broken = self.ledger.check()
-        return Line("chain", broken is None, broken or f"each of {self.trail.events:,} events follows from the one before it")
+    def _check_chain(self) -> AuditLine:
+        chain_error = self.ledger.check()
+        return AuditLine(
+            "chain",
+            chain_error is None,
+            chain_error or f"each of {self.event_audit.n_events:,} events follows from the one before it",
+        )
 
-    def _head(self) -> Line:
+    def _check_head(self) -> AuditLine:
         """A published head must be in the chain: what came before it is then as it was, and nothing of that was cut off."""
-        where, published = "as given", self.published
-        if not published:
-            where = f"in {self.folder.report.name}"
+        location, published_head = "as given", self.published_head
+        if not published_head:
+            location = f"in {self.folder.report.name}"
             try:
-                found = _PUBLISHED.search(self.folder.report.read_bytes())
+                match = _PUBLISHED_HEAD.search(self.folder.report.read_bytes())
             except OSError:
-                found = None
-            published = found[1].decode() if found else ""
-        if not published:
-            return self._line("head", "published nowhere here; compare what was printed at the end with the head below", None)
-        seq = next((event.seq for event in self.ledger if event.hash == published), None)
+                match = None
+            published_head = match[1].decode() if match else ""
+        if not published_head:
+            return self._make_line("head", "published nowhere here; compare what was printed at the end with the head below", None)
+        seq = next((event.seq for event in self.ledger if event.hash == published_head), None)
         if seq is None:
-            return Line(
-                "head", False, f"the head {where} ({published[:16]}...) is not in this ledger: it was cut off, or rewritten"
+            return AuditLine(
+                "head", False, f"the head {location} ({published_head[:16]}...) is not in this ledger: it was cut off, or rewritten"
             )
-        since = self.trail.events - 1 - seq
-        return self._line("head", f"{where}, it is that of the last event" if not since else f"{where}, it is {since:,} events old")
+        n_since = self.event_audit.n_events - 1 - seq
+        return self._make_line(
+            "head", f"{location}, it is that of the last event" if not n_since else f"{location}, it is {n_since:,} events old"
+        )
 
     # -- what it tells -------------------------------------------------------------------------------------------------------
 
-    def _told(self) -> Iterator[Line]:
-        t = self.trail
-        b = t.beliefs
-        self._settings()
-        again = f", resumed {_times(len(t.openings) - 1)}" if len(t.openings) > 1 else ""
-        yield self._line("settings", f"{self.folder.toml.name} asks for what the ledger says was asked for{again}")
-        self._folded()
-        ended = f"it ended as {t.closed.body['outcome']}" if t.closed else "it has not ended"
-        yield self._line("order", f"every event may stand where it stands; {ended}")
-        unpredicted = t.announced - t.predicted
-        without = f"; {unpredicted:,} without one, for a reason" if unpredicted else ""
-        came = f"{_many(t.imported, 'line')} of a recording; " if t.imported else ""
-        said = f"{came}{_many(t.announced, 'action')} announced before what came of it, {t.predicted:,} with a prediction{without}"
-        yield self._line("intents", said)
-        unseen = b.chosen and not self.strict
-        which = f"; {_many(b.chosen, 'choice')} by what members foresee not looked at without --strict" if unseen else ""
-        yield self._line(
-            "plans", f"{_many(b.plans, 'plan')}, each of a version that was admissible; {b.draws:,} drawn, and kept to{which}"
+    def _check_events(self) -> Iterator[AuditLine]:
+        event_audit = self.event_audit
+        hypothesis_audit = event_audit.hypothesis_audit
+        self._check_settings()
+        resumed_text = f", resumed {_format_times(len(event_audit.openings) - 1)}" if len(event_audit.openings) > 1 else ""
+        yield self._make_line("settings", f"{self.folder.toml.name} asks for what the ledger says was asked for{resumed_text}")
+        self._check_fold()
+        ending_text = f"it ended as {event_audit.closing.body['outcome']}" if event_audit.closing else "it has not ended"
+        yield self._make_line("order", f"every event may stand where it stands; {ending_text}")
+        n_unpredicted = event_audit.n_announced - event_audit.n_predicted
+        unpredicted_text = f"; {n_unpredicted:,} without one, for a reason" if n_unpredicted else ""
+        imported_text = f"{_format_count(event_audit.n_imported, 'line')} of a recording; " if event_audit.n_imported else ""
+        intents_text = f"{imported_text}{_format_count(event_audit.n_announced, 'action')} announced before what came of it, {event_audit.n_predicted:,} with a prediction{unpredicted_text}"
+        yield self._make_line("intents", intents_text)
+        is_unchecked = hypothesis_audit.choices and not self.strict
+        unchecked_text = (
+            f"; {_format_count(hypothesis_audit.choices, 'choice')} by what members foresee not looked at without --strict"
+            if is_unchecked
+            else ""
         )
-        yield self._line("predictions", f"{t.compared:,} compared again; {_many(b.falls, 'fall')}, told where it happened")
-        accepted = _many(b.accepted, "accepted version")
-        yield self._line("verdicts", f"{_many(b.proposals, 'proposal')}, {accepted}, by the rules of the gate")
-        unlike = f"; {_many(t.unlike, 'level')} did not always begin alike" if t.unlike else ""
-        trajectories = "one trajectory" if len(t.record) == 1 else f"{len(t.record):,} trajectories"
-        yield self._line("record", f"{trajectories} without a contradiction: one history has one outcome{unlike}")
-        yield self._counts()
-        yield self._world()
-        yield self._programs()
+        yield self._make_line(
+            "plans",
+            f"{_format_count(hypothesis_audit.plans, 'plan')}, each of a version that was admissible; {hypothesis_audit.n_draws:,} drawn, and kept to{unchecked_text}",
+        )
+        yield self._make_line(
+            "predictions",
+            f"{event_audit.n_compared:,} compared again; {_format_count(hypothesis_audit.n_mismatches, 'fall')}, told where it happened",
+        )
+        accepted_text = _format_count(hypothesis_audit.accepted_versions, "accepted version")
+        yield self._make_line(
+            "verdicts", f"{_format_count(hypothesis_audit.n_proposals, 'proposal')}, {accepted_text}, by the rules of the gate"
+        )
+        unlike_text = (
+            f"; {_format_count(event_audit.n_unlike_starts, 'level')} did not always begin alike"
+            if event_audit.n_unlike_starts
+            else ""
+        )
+        trajectories_text = "one trajectory" if len(event_audit.record) == 1 else f"{len(event_audit.record):,} trajectories"
+        yield self._make_line("record", f"{trajectories_text} without a contradiction: one history has one outcome{unlike_text}")
+        yield self._check_counts()
+        yield self._check_world()
+        yield self._check_programs()
 
-    def _settings(self) -> None:
+    def _check_settings(self) -> None:
         try:
-            asked, told = asdict(self.folder.config()), self.trail.run
+            configured, recorded = asdict(self.folder.load_config()), self.event_audit.run
         except UsageError as error:
             self.findings.append(Finding("settings", 0, f"cannot be compared: {error}"))
             return
-        changed = [name for name, value in asked.items() if not name.startswith("max_") and told.get(name, value) != value]
+        changed = [name for name, value in configured.items() if not name.startswith("max_") and recorded.get(name, value) != value]
         if changed:
             self.findings.append(Finding("settings", 0, f"has other settings than {self.folder.toml.name} ({', '.join(changed)})"))
 
-    def _folded(self) -> None:
+    def _check_fold(self) -> None:
         """What plays and resumes runs must read the same out of this ledger."""
-        mine, last = self.trail.beliefs, self.trail.events - 1
+        audited, last_seq = self.event_audit.hypothesis_audit, self.event_audit.n_events - 1
         try:
-            state = fold(self.ledger)
+            state = fold_events(self.ledger)
         except (LawbookError, LookupError, TypeError, ValueError) as error:
-            self.findings.append(Finding("order", last, f"is the last that can be followed: {error}"))
+            self.findings.append(Finding("order", last_seq, f"is the last that can be followed: {error}"))
             return
-        theirs = [(m.version, m.admissible, m.hypothesis) for m in state.members]
-        if theirs != [(m.version, m.admissible, m.hypothesis) for m in mine.members] or state.accepted != mine.accepted:
-            self.findings.append(Finding("verdicts", last, "is the last, and by then a resumed run would believe something else"))
-
-    def _counts(self) -> Line:
-        """Every action costs one, a restart of the whole game aside, which opens another play: so the scorecard counts."""
-        t = self.trail
-        last, sent = t.events - 1, t.record.actions + (t.intent is not None and t.closed is not None)
-        try:
-            plays, cost = counting(self.ledger)[0].billed
-        except (LawbookError, LookupError, TypeError, ValueError) as error:
-            self.findings.append(Finding("counts", last, f"is the last, and nothing can be counted ({error})"))
-            return self._line("counts", "")
-        if cost + plays - 1 != sent:
-            self.findings.append(Finding("counts", last, f"is the last: {sent:,} actions on record, {cost:,} in {plays:,} plays"))
-        said = billed(t) if self.strict else None
-        if said is not None and said != (plays, cost):
+        folded = [(m.version, m.admissible, m.hypothesis) for m in state.members]
+        if (
+            folded != [(m.version, m.admissible, m.hypothesis) for m in audited.members]
+            or state.accepted_versions != audited.accepted_versions
+        ):
             self.findings.append(
-                Finding("counts", last, f"is the last: {(plays, cost)} plays and actions, the scorecard says {said}")
+                Finding("verdicts", last_seq, "is the last, and by then a resumed run would believe something else")
             )
-        card = "; the scorecard says the same" if said else ""
-        return self._line("counts", f"{sent:,} of {t.run['budget']:,} actions, {cost:,} billed in {_many(plays, 'play')}{card}")
 
-    def _world(self) -> Line:
-        if not self.strict:
-            return Line("world", None, "not played again; --strict does")
+    def _check_counts(self) -> AuditLine:
+        """Every action costs one, a restart of the whole game aside, which opens another play: so the scorecard counts."""
+        event_audit = self.event_audit
+        last_seq, n_actions = (
+            event_audit.n_events - 1,
+            event_audit.record.n_actions + (event_audit.intent is not None and event_audit.closing is not None),
+        )
         try:
-            ok, says = world_parted(self.trail)
+            plays, cost = count_run(self.ledger)[0].billed
+        except (LawbookError, LookupError, TypeError, ValueError) as error:
+            self.findings.append(Finding("counts", last_seq, f"is the last, and nothing can be counted ({error})"))
+            return self._make_line("counts", "")
+        if cost + plays - 1 != n_actions:
+            self.findings.append(
+                Finding("counts", last_seq, f"is the last: {n_actions:,} actions on record, {cost:,} in {plays:,} plays")
+            )
+        scorecard = fetch_billed(event_audit) if self.strict else None
+        if scorecard is not None and scorecard != (plays, cost):
+            self.findings.append(
+                Finding("counts", last_seq, f"is the last: {(plays, cost)} plays and actions, the scorecard says {scorecard}")
+            )
+        card_text = "; the scorecard says the same" if scorecard else ""
+        return self._make_line(
+            "counts",
+            f"{n_actions:,} of {event_audit.run['budget']:,} actions, {cost:,} billed in {_format_count(plays, 'play')}{card_text}",
+        )
+
+    def _check_world(self) -> AuditLine:
+        if not self.strict:
+            return AuditLine("world", None, "not played again; --strict does")
+        try:
+            ok, says = replay_world(self.event_audit)
         except (LookupError, TypeError, ValueError) as error:
             ok, says = False, f"its observations cannot be read ({error})"
-        return Line("world", ok, says)
+        return AuditLine("world", ok, says)
 
-    def _programs(self) -> Line:
-        b = self.trail.beliefs
-        runs = f"{_many(b.lives, 'version')}, {_many(b.refusals, 'refusal')} and {_many(b.plans, 'plan')}"
+    def _check_programs(self) -> AuditLine:
+        hypothesis_audit = self.event_audit.hypothesis_audit
+        counts_text = f"{_format_count(hypothesis_audit.lifetimes, 'version')}, {_format_count(hypothesis_audit.refusals, 'refusal')} and {_format_count(hypothesis_audit.plans, 'plan')}"
         if not self.strict:
-            return Line("programs", None, f"{runs} not run again; --strict does")
+            return AuditLine("programs", None, f"{counts_text} not run again; --strict does")
         try:
-            with Host(weak=bool(self.trail.run["weak_sandbox"]), memory_mb=self.trail.run["memory_mb"]) as host:
-                again = Rerun(self.trail, host)
-                self.findings += again.findings()
+            with Host(weak=bool(self.event_audit.run["weak_sandbox"]), memory_mb=self.event_audit.run["memory_mb"]) as host:
+                reexecution = Reexecution(self.event_audit, host)
+                self.findings += reexecution.find_differences()
         except (HostError, LookupError, TypeError, ValueError) as error:
-            return Line("programs", False, f"they could not be run again ({error})")
-        foreseen = f", {_many(b.chosen, 'choice')} by what members foresee" if b.chosen else ""
-        late = f" ({again.cut:,} not to the end here)" if again.cut else ""
-        searched = f"; {again.searched:,} searched for again, none shorter{late}" if again.searched else ""
-        return self._line("programs", f"{runs}{foreseen}: run again, they come out as they are on record{searched}")
+            return AuditLine("programs", False, f"they could not be run again ({error})")
+        choices_text = (
+            f", {_format_count(hypothesis_audit.choices, 'choice')} by what members foresee" if hypothesis_audit.choices else ""
+        )
+        cut_text = f" ({reexecution.n_cut:,} not to the end here)" if reexecution.n_cut else ""
+        searched_text = f"; {reexecution.n_searched:,} searched for again, none shorter{cut_text}" if reexecution.n_searched else ""
+        return self._make_line(
+            "programs", f"{counts_text}{choices_text}: run again, they come out as they are on record{searched_text}"
+        )
 
-    def _memory(self) -> Line:
-        accepted = self.trail.beliefs.accepted
+    def _check_memory(self) -> AuditLine:
+        accepted = self.event_audit.hypothesis_audit.accepted_versions
         try:
-            differs = GitMemory(self.folder.memory).differs(accepted)
+            difference = GitVersions(self.folder.memory).describe_difference(accepted)
         except (LawbookError, OSError) as error:
-            differs = f"it cannot be read ({error})"
-        return Line("memory", differs is None, differs or f"git holds {_many(accepted, 'accepted version')}, and nothing else")
+            difference = f"it cannot be read ({error})"
+        return AuditLine(
+            "memory", difference is None, difference or f"git holds {_format_count(accepted, 'accepted version')}, and nothing else"
+        )
 
     # -- how it was made -----------------------------------------------------------------------------------------------------
 
-    def _sandbox(self) -> Line:
-        t = self.trail
-        boxes = [opening.body["sandbox"] for opening in t.openings if opening.body["sandbox"]["level"]]
-        for opening in t.openings:
-            if said := _loose(opening.body["sandbox"], bool(t.run["weak_sandbox"])):
-                self.findings.append(Finding("sandbox", opening.seq, said))
-        if not boxes:
-            if t.beliefs.lives or t.beliefs.refusals:
-                self.findings.append(Finding("sandbox", t.openings[-1].seq, "tells of no sandbox, and programs were run"))
-            return self._line("sandbox", "no program was ever run", None)
-        levels = list(dict.fromkeys(box["level"] for box in boxes))
+    def _check_sandbox(self) -> AuditLine:
+        event_audit = self.event_audit
+        sandboxes = [opening.body["sandbox"] for opening in event_audit.openings if opening.body["sandbox"]["level"]]
+        for opening in event_audit.openings:
+            if problem := _find_sandbox_problem(opening.body["sandbox"], bool(event_audit.run["weak_sandbox"])):
+                self.findings.append(Finding("sandbox", opening.seq, problem))
+        if not sandboxes:
+            if event_audit.hypothesis_audit.lifetimes or event_audit.hypothesis_audit.refusals:
+                self.findings.append(Finding("sandbox", event_audit.openings[-1].seq, "tells of no sandbox, and programs were run"))
+            return self._make_line("sandbox", "no program was ever run", None)
+        levels = list(dict.fromkeys(sandbox["level"] for sandbox in sandboxes))
         facts = ", ".join(
-            f"{name} {what}" for name, what in boxes[-1]["facts"].items() if name in ("landlock", "seccomp", "memory")
+            f"{name} {value}" for name, value in sandboxes[-1]["facts"].items() if name in ("landlock", "seccomp", "memory")
         )
-        weak = "; --weak-sandbox was given" if t.run["weak_sandbox"] else ""
-        agents = f"; agents confined by {', '.join(dict.fromkeys(t.confined))}" if t.confined else ""
-        return self._line("sandbox", f"{', '.join(levels)} ({facts}){weak}{agents}", True if levels == ["full"] else None)
+        weak = "; --weak-sandbox was given" if event_audit.run["weak_sandbox"] else ""
+        agents = f"; agents confined by {', '.join(dict.fromkeys(event_audit.confinements))}" if event_audit.confinements else ""
+        return self._make_line("sandbox", f"{', '.join(levels)} ({facts}){weak}{agents}", True if levels == ["full"] else None)
 
-    def _help(self) -> Line:
-        said = self.trail.said
-        return Line("help", True, f"a person spoke {_times(said)}: an assisted run" if said else "nobody spoke to it: not assisted")
+    def _describe_help(self) -> AuditLine:
+        n_person_notes = self.event_audit.n_person_notes
+        return AuditLine(
+            "help",
+            True,
+            f"a person spoke {_format_times(n_person_notes)}: an assisted run"
+            if n_person_notes
+            else "nobody spoke to it: not assisted",
+        )
 
-    def _made(self) -> Line:
-        facts = self._facts()
+    def _describe_origin(self) -> AuditLine:
+        facts = self._collect_facts()
         prompts = f"; prompts {', '.join(facts['prompts'])}" if facts["prompts"] else ""
         packages = ", ".join(f"{name} {number}" for name, number in facts["versions"][-1].items())
-        other = (
+        other_versions = (
             f"; begun with other versions than it was resumed with ({len(facts['versions'])})" if len(facts["versions"]) > 1 else ""
         )
-        who = f"{facts['mind']} under {facts['protocol']}, seed {facts['seed']}, hash seeds {facts['hash_seeds']}"
-        return Line("made", True, f"{who}{prompts}; {packages}{other}")
+        origin = f"{facts['mind']} under {facts['protocol']}, seed {facts['seed']}, hash seeds {facts['hash_seeds']}"
+        return AuditLine("made", True, f"{origin}{prompts}; {packages}{other_versions}")
 
-    def _facts(self) -> dict[str, Any]:
-        t = self.trail
-        if not t.openings:
+    def _collect_facts(self) -> dict[str, Any]:
+        event_audit = self.event_audit
+        if not event_audit.openings:
             return {}
         versions: list[dict[str, str]] = []
-        for opening in t.openings:
+        for opening in event_audit.openings:
             if opening.body["versions"] not in versions:
                 versions.append(opening.body["versions"])
-        prompts = (receipt["prompt"] for receipt in t.receipts if isinstance(receipt.get("prompt"), str))
+        prompts = (receipt["prompt"] for receipt in event_audit.receipts if isinstance(receipt.get("prompt"), str))
         return {
-            "world": t.run["world"],
-            "mind": t.run["mind"],
-            "protocol": t.run["protocol"],
-            "seed": t.run["seed"],
-            "hash_seeds": t.openings[-1].body["sandbox"]["facts"].get("hash seeds", "none"),
+            "world": event_audit.run["world"],
+            "mind": event_audit.run["mind"],
+            "protocol": event_audit.run["protocol"],
+            "seed": event_audit.run["seed"],
+            "hash_seeds": event_audit.openings[-1].body["sandbox"]["facts"].get("hash seeds", "none"),
             "prompts": sorted(set(prompts)),
             "versions": versions,
-            "sandbox": t.openings[-1].body["sandbox"],
-            "confinement": t.confined,
-            "assisted": t.said > 0,
-            "resumed": len(t.openings) - 1,
-            "actions": t.record.actions,
-            "outcome": t.closed.body["outcome"] if t.closed else None,
-            "calls": sum(1 for _ in self.ledger.events([Kind.CALL])),
+            "sandbox": event_audit.openings[-1].body["sandbox"],
+            "confinement": event_audit.confinements,
+            "assisted": event_audit.n_person_notes > 0,
+            "resumed": len(event_audit.openings) - 1,
+            "actions": event_audit.record.n_actions,
+            "outcome": event_audit.closing.body["outcome"] if event_audit.closing else None,
+            "calls": sum(1 for _ in self.ledger.read_events([EventKind.CALL])),
         }
 
 
-def _loose(box: Mapping[str, Any], weak: bool) -> str:
+def _find_sandbox_problem(sandbox: Mapping[str, Any], weak: bool) -> str:
     """What is wrong with a sandbox as an opening tells of it; empty where nothing is. weak: less than a run needs was asked for."""
-    report = SandboxReport.of(box["facts"])
-    if not box["level"]:
+    report = SandboxReport.from_facts(sandbox["facts"])
+    if not sandbox["level"]:
         return ""
-    if box["level"] != report.level:
-        return f"calls a sandbox {box['level']} that was found {report.level}"
-    if not weak and not report.confines:
+    if sandbox["level"] != report.level:
+        return f"calls a sandbox {sandbox['level']} that was found {report.level}"
+    if not weak and not report.is_confining:
         return "ran programs in a sandbox that does not keep them from files and network, and --weak-sandbox was not given"
     return ""
 
 
-def _many(number: int | Sized, noun: str) -> str:
+def _format_count(number: int | Sized, noun: str) -> str:
     number = number if isinstance(number, int) else len(number)
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _times(number: int) -> str:
+def _format_times(number: int) -> str:
     return "once" if number == 1 else f"{number:,} times"

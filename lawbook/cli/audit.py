@@ -11,42 +11,44 @@ from lawbook.errors import UsageError
 
 # As in cli.py: what costs time is imported where it is needed.
 
-Add = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
+AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
 
 
-def add_commands(command: Add, out: Callable[[argparse.ArgumentParser], None]) -> None:
+def add_commands(add_command: AddCommand, add_out_option: Callable[[argparse.ArgumentParser], None]) -> None:
     """Put the command into the parser; out adds --out."""
-    audited = command("audit", _audit, "does the ledger of a run tell the truth? exit code 0: all of it holds, 1: not")
-    audited.add_argument("run", metavar="RUN", help="a run's folder, its name below --out, or `last`")
-    audited.add_argument("--strict", action="store_true", help="run every version and plan again, and play the world again")
-    audited.add_argument("--head", metavar="HASH", default="", help="the head that was published (default: the one in report.html)")
-    audited.add_argument("--mend", action="store_true", help="first make the git memory anew from the ledger")
-    audited.add_argument("--json", action="store_true", help="as one JSON object")
-    out(audited)
+    audit_parser = add_command("audit", _audit, "does the ledger of a run tell the truth? exit code 0: all of it holds, 1: not")
+    audit_parser.add_argument("run", metavar="RUN", help="a run's folder, its name below --out, or `last`")
+    audit_parser.add_argument("--strict", action="store_true", help="run every version and plan again, and play the world again")
+    audit_parser.add_argument(
+        "--head", metavar="HASH", default="", help="the head that was published (default: the one in report.html)"
+    )
+    audit_parser.add_argument("--mend", action="store_true", help="first make the git memory anew from the ledger")
+    audit_parser.add_argument("--json", action="store_true", help="as one JSON object")
+    add_out_option(audit_parser)
 
 
-def _audit(given: argparse.Namespace) -> int:
-    from lawbook.audit.report import audit, mend
-    from lawbook.cli.run_lookup import folder_of
+def _audit(args: argparse.Namespace) -> int:
+    from lawbook.audit.report import audit_run, rebuild_git_memory
+    from lawbook.cli.run_lookup import find_run_folder
     from lawbook.view.console import Terminal
-    from lawbook.view.formatting import one_line
+    from lawbook.view.formatting import format_one_line
 
-    if given.head and not re.fullmatch(r"[0-9a-fA-F]{64}", given.head.strip()):
+    if args.head and not re.fullmatch(r"[0-9a-fA-F]{64}", args.head.strip()):
         raise UsageError("A head is 64 hexadecimal digits; give it whole, as it was printed at the end of the run.")
-    folder = folder_of(given.run, given.out)
-    if given.mend:
-        mend(folder)
-    found = audit(folder, strict=given.strict, head=given.head)
-    if given.json:
-        print(json.dumps({"run": str(folder.path), **found.json()}))
-        return 0 if found.holds else 1
+    folder = find_run_folder(args.run, args.out)
+    if args.mend:
+        rebuild_git_memory(folder)
+    report = audit_run(folder, strict=args.strict, head=args.head)
+    if args.json:
+        print(json.dumps({"run": str(folder.path), **report.to_json()}))
+        return 0 if report.holds else 1
     from rich.text import Text
 
     marks = {True: ("ok ", "green"), False: ("NOT", "bold red"), None: ("-- ", "dim")}
-    rows = [Text.assemble(f"{line.name:<12} ", marks[line.ok], f"  {one_line(line.says)}") for line in found.lines]
-    wrong = sum(line.ok is False for line in found.lines)
-    verdict = f"{wrong} of {len(found.lines)} lines do not hold" if wrong else "all that was looked at holds"
+    rows = [Text.assemble(f"{line.name:<12} ", marks[line.ok], f"  {format_one_line(line.says)}") for line in report.lines]
+    n_failed = sum(line.ok is False for line in report.lines)
+    summary = f"{n_failed} of {len(report.lines)} lines do not hold" if n_failed else "all that was looked at holds"
     console = Terminal(highlight=False)
-    for row in [*rows, Text(f"{'head':<12}      {found.head}", style="dim"), Text(f"{verdict}  {folder.path}")]:
+    for row in [*rows, Text(f"{'head':<12}      {report.head}", style="dim"), Text(f"{summary}  {folder.path}")]:
         console.print(row, soft_wrap=True)
-    return 0 if found.holds else 1
+    return 0 if report.holds else 1

@@ -9,16 +9,16 @@ from typing import Any
 
 from lawbook.core.spending import OPTIONS
 
-HELP = ("images", "seed_with", "fallback")
+MIND_OPTIONS = ("images", "seed_with", "fallback")
 """What a mind is given besides the case (minds.helped)."""
 
 
-def out_option(parser: argparse.ArgumentParser) -> None:
+def add_out_option(parser: argparse.ArgumentParser) -> None:
     """--out: the folder that holds runs."""
     parser.add_argument("--out", type=Path, default=Path("runs"), metavar="DIR", help="the folder that holds runs (default: runs)")
 
 
-def run_options(parser: argparse.ArgumentParser) -> None:
+def add_run_options(parser: argparse.ArgumentParser) -> None:
     """The settings of a run, by the names of RunConfig; one that is not given is left to its default there."""
     parser.add_argument("--mind", help="who proposes; `lawbook minds` lists them (default: induce)")
     parser.add_argument("--protocol", help="what must hold before an action: memento3, no-rulebook, vanilla (default: memento3)")
@@ -36,20 +36,20 @@ def run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-minutes", type=float, metavar="M", help="pause when the run has been at work this long")
 
 
-def games_option(parser: argparse.ArgumentParser) -> None:
+def add_games_option(parser: argparse.ArgumentParser) -> None:
     """--games: where ARC-AGI-3 games lie."""
     parser.add_argument("--games", type=Path, metavar="DIR", help="the folder of ARC-AGI-3 games (default: LAWBOOK_GAMES)")
 
 
-def asked(given: argparse.Namespace) -> dict[str, Any]:
+def read_run_settings(args: argparse.Namespace) -> dict[str, Any]:
     """What was given of a run's settings, by the names of RunConfig."""
-    names = ("mind", "protocol", "population", "policy", "budget", "seed", "nodes", "weak_sandbox", *HELP, *OPTIONS)
-    return {name: value for name in names if (value := getattr(given, name, None)) is not None}
+    names = ("mind", "protocol", "population", "policy", "budget", "seed", "nodes", "weak_sandbox", *MIND_OPTIONS, *OPTIONS)
+    return {name: value for name in names if (value := getattr(args, name, None)) is not None}
 
 
-def find_games(given: argparse.Namespace) -> None:
+def set_games_folder(args: argparse.Namespace) -> None:
     """--games, for whatever looks for games here or in a process of ours."""
-    from lawbook.arc.settings import GAMES
+    from lawbook.arc.settings import GAMES_VARIABLE
 
-    if given.games is not None:
-        os.environ[GAMES] = str(given.games.resolve())
+    if args.games is not None:
+        os.environ[GAMES_VARIABLE] = str(args.games.resolve())

@@ -19,18 +19,18 @@ from lawbook.ledger.ledger import Ledger
 from lawbook.runs import lifecycle
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.loops import memento3
-from lawbook.runs.process_exit import CODES, graceful
+from lawbook.runs.process_exit import EXIT_CODES, interrupt_on_sigterm
 from lawbook.runs.session import Session
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 from lawbook.view import text_output
 from lawbook.view.console import Terminal
-from lawbook.view.formatting import one_line
-from lawbook.view.live_display import Lines, Picture, Silent
-from lawbook.view.metrics import numbers
+from lawbook.view.formatting import format_one_line
+from lawbook.view.live_display import LiveDisplay, NullDisplay, PlainDisplay
+from lawbook.view.metrics import compute_metrics
 
 
 @dataclass(frozen=True)
-class Show:
+class DisplayOptions:
     """How much is shown, and how. json: one object on stdout at the end and nothing else there."""
 
     json: bool = False
@@ -39,91 +39,97 @@ class Show:
     fast: bool = False
     board: bool = True
 
-    def stage(self) -> tuple[Console, Silent]:
+    def make_display(self) -> tuple[Console, NullDisplay]:
         """Where words for people go, and what shows the run."""
         console = Terminal(file=sys.stdout, highlight=False, quiet=self.quiet or self.json)
         if self.quiet or self.json:
-            return console, Silent()
+            return console, NullDisplay()
         if self.plain or not console.is_terminal or console.color_system is None:
-            return console, Lines(console)
-        return console, Picture(console, board=self.board, pauses=not self.fast)
+            return console, PlainDisplay(console)
+        return console, LiveDisplay(console, board=self.board, pauses=not self.fast)
 
 
-def new(world: str, asked: Mapping[str, Any], out: Path, show: Show) -> int:
+def play_new_run(world: str, run_settings: Mapping[str, Any], out: Path, display_options: DisplayOptions) -> int:
     """Play a new run and return the exit code. asked: fields of RunConfig that were given. Raises LawbookError before it begins."""
-    console, stage = show.stage()
-    mind = lifecycle.mind_for(RunConfig(world, **asked))
+    console, display = display_options.make_display()
+    mind = lifecycle.make_run_mind(RunConfig(world, **run_settings))
     if getattr(mind, "drives", False):
-        from lawbook.agents.runner.runner import check
+        from lawbook.agents.runner.runner import check_agent
 
-        check(mind)
-    if "protocol" not in asked and not mind.proposes:
-        asked = {**asked, "protocol": "vanilla"}
-        _say(console, f"The mind {mind.name} proposes no hypotheses, so this is played under the protocol vanilla.")
-    with graceful():
-        return _play(lifecycle.new_run(RunConfig(world, **asked), out, mind=mind), None, console, stage, show)
+        check_agent(mind)
+    if "protocol" not in run_settings and not mind.proposes:
+        run_settings = {**run_settings, "protocol": "vanilla"}
+        _print_line(console, f"The mind {mind.name} proposes no hypotheses, so this is played under the protocol vanilla.")
+    with interrupt_on_sigterm():
+        return _play(lifecycle.start_run(RunConfig(world, **run_settings), out, mind=mind), None, console, display, display_options)
 
 
-def resume(folder: RunFolder, show: Show, caps: Caps | None = None) -> int:
+def continue_run(folder: RunFolder, display_options: DisplayOptions, caps: Caps | None = None) -> int:
     """Go on with a run, under other caps where any are given. Returns the exit code. Raises LawbookError when it cannot be."""
-    if folder.config().mind.partition(":")[0] == "drive":
+    if folder.load_config().mind.partition(":")[0] == "drive":
         raise UsageError(f"An agent drives this run; go on with: lawbook drive --resume {folder.path} --workspace DIR.")
-    console, stage = show.stage()
-    with graceful():
-        return _play(lifecycle.resumed_run(folder, caps=caps), folder, console, stage, show)
+    console, display = display_options.make_display()
+    with interrupt_on_sigterm():
+        return _play(lifecycle.resume_run(folder, caps=caps), folder, console, display, display_options)
 
 
-def _play(opened: AbstractContextManager[Any], folder: RunFolder | None, console: Console, stage: Silent, show: Show) -> int:
-    began, code, paused = False, 1, ""
+def _play(
+    run_context: AbstractContextManager[Any],
+    folder: RunFolder | None,
+    console: Console,
+    display: NullDisplay,
+    display_options: DisplayOptions,
+) -> int:
+    has_begun, code, pause_reason = False, 1, ""
     try:
-        with opened as found:
-            session: Session = found if folder else found[1]
-            folder, began = folder or found[0], True
-            _say(console, f"run     {folder.path}", "dim")
-            with stage:
-                stage.watch(session)
-                ending = _played(session, folder)
-            code = CODES.get(ending, 1)
+        with run_context as entered:
+            session: Session = entered if folder else entered[1]
+            folder, has_begun = folder or entered[0], True
+            _print_line(console, f"run     {folder.path}", "dim")
+            with display:
+                display.attach(session)
+                ending = _play_session(session, folder)
+            code = EXIT_CODES.get(ending, 1)
     except (KeyboardInterrupt, LawbookError) as error:
-        if folder is None or not began:
+        if folder is None or not has_begun:
             raise
-        paused = str(error) or "paused"
+        pause_reason = str(error) or "paused"
         code = error.exit_code if isinstance(error, LawbookError) else 1
-    _close(folder, console, show, paused)
+    _print_summary(folder, console, display_options, pause_reason)
     return code
 
 
-def _played(session: Session, folder: RunFolder) -> Ending:
+def _play_session(session: Session, folder: RunFolder) -> RunOutcome:
     """By our loop, or by an agent that is handed the wheel."""
     if not getattr(session.mind, "drives", False):
         return memento3.play(session)
-    from lawbook.agents.runner.runner import drive
+    from lawbook.agents.runner.runner import run_agents
 
-    return drive(session, folder)
+    return run_agents(session, folder)
 
 
-def _close(folder: RunFolder, console: Console, show: Show, paused: str) -> None:
+def _print_summary(folder: RunFolder, console: Console, display_options: DisplayOptions, pause_reason: str) -> None:
     """What is told at the end: how it went, where it lies, how to go on."""
     with Ledger.open(folder.ledger, readonly=True) as ledger:
-        told = numbers(ledger)
-        written = _report(folder, ledger)
-    if paused:
-        why = f"lawbook: {one_line(paused).rstrip('.')}" if paused != "paused" else paused
-        how = "; the run has ended"
-        if told.outcome is None:
-            how = f"{':' if 'resume' in why else '; go on with:'} lawbook play --resume {folder.path}"  # no advice twice
-        print(f"{why}{how}", file=sys.stderr)
-    if show.json:
-        print(json.dumps(told.json() | {"outcome": told.outcome or "paused", "run": str(folder.path)}))
+        run_numbers = compute_metrics(ledger)
+        has_report = _write_report(folder, ledger)
+    if pause_reason:
+        reason = f"lawbook: {format_one_line(pause_reason).rstrip('.')}" if pause_reason != "paused" else pause_reason
+        advice = "; the run has ended"
+        if run_numbers.outcome is None:
+            advice = f"{':' if 'resume' in reason else '; go on with:'} lawbook play --resume {folder.path}"  # no advice twice
+        print(f"{reason}{advice}", file=sys.stderr)
+    if display_options.json:
+        print(json.dumps(run_numbers.to_json() | {"outcome": run_numbers.outcome or "paused", "run": str(folder.path)}))
         return
-    console.print(text_output.ending(told), soft_wrap=not console.is_terminal)
-    _say(console, f"run     {folder.path}", "dim")
-    if written:
-        _say(console, f"report  {folder.report}", "dim")
-    _say(console, f"head    {told.head}", "dim")
+    console.print(text_output.format_outcome(run_numbers), soft_wrap=not console.is_terminal)
+    _print_line(console, f"run     {folder.path}", "dim")
+    if has_report:
+        _print_line(console, f"report  {folder.report}", "dim")
+    _print_line(console, f"head    {run_numbers.head}", "dim")
 
 
-def _report(folder: RunFolder, ledger: Ledger) -> bool:
+def _write_report(folder: RunFolder, ledger: Ledger) -> bool:
     from lawbook.view import html_report  # not before the first action
 
     try:
@@ -134,5 +140,5 @@ def _report(folder: RunFolder, ledger: Ledger) -> bool:
     return True
 
 
-def _say(console: Console, line: str, style: str = "") -> None:
+def _print_line(console: Console, line: str, style: str = "") -> None:
     console.print(Text(line, style=style), soft_wrap=True)

@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from lawbook.runs.folder import RunFolder
 
 
-def folder_of(run: str, out: Path) -> RunFolder:
+def find_run_folder(run: str, runs_path: Path) -> RunFolder:
     """The run that was meant: a path, a name below `out`, or `last`. Raises UsageError when there is none."""
-    from lawbook.runs.folder import RunFolder, runs_in
+    from lawbook.runs.folder import RunFolder, list_runs
 
     if run == "last":
-        folder = next(runs_in(out), None)
+        folder = next(list_runs(runs_path), None)
         if folder is None:
-            raise UsageError(f"There are no runs in {out}; `lawbook play` makes one, and --out names another folder.")
+            raise UsageError(f"There are no runs in {runs_path}; `lawbook play` makes one, and --out names another folder.")
         return folder
-    for path in (Path(run), out / run):
-        if _exists(path):
+    for path in (Path(run), runs_path / run):
+        if _is_existing(path):
             return RunFolder.open(path)
-    raise UsageError(f"There is no run {run[:200]!r}, here or in {out}; `lawbook runs` lists those there are.")
+    raise UsageError(f"There is no run {run[:200]!r}, here or in {runs_path}; `lawbook runs` lists those there are.")
 
 
-def _exists(path: Path) -> bool:
+def _is_existing(path: Path) -> bool:
     try:
         return path.exists()
     except OSError:  # too long a name, or behind a folder that is shut

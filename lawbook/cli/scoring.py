@@ -17,184 +17,202 @@ from lawbook.errors import UsageError
 if TYPE_CHECKING:
     from lawbook.runs.folder import RunFolder
 
-RUNS = "a run's folder, its name below --out, `last` or `all`"
-SERVED = ("online", "competition")
-FORMS = ("text", "csv", "json", "markdown")
+RUNS_HELP = "a run's folder, its name below --out, `last` or `all`"
+SERVER_MODES = ("online", "competition")
+FORMATS = ("text", "csv", "json", "markdown")
 
-Add = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
+AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
 
 
-def add_commands(command: Add, out: Callable[[argparse.ArgumentParser], None]) -> None:
+def add_commands(add_command: AddCommand, add_out_option: Callable[[argparse.ArgumentParser], None]) -> None:
     """Put the commands into the parser; out adds --out."""
-    scored = command("score", _score, "what runs are worth: levels, actions, RHAE, beside what is published")
-    scored.add_argument("runs", metavar="RUN", nargs="+", help=RUNS)
-    scored.add_argument("--format", choices=FORMS, default="text", help="how (default: text)")
-    out(scored)
-    again = command("regress", _regress, "plan every completed level again, in the program as it stands; nothing is sent")
-    again.add_argument("run", metavar="RUN", help="a run's folder, its name below --out, or `last`")
-    again.add_argument("--member", type=int, default=0, metavar="N", help="of this member, from 0")
-    again.add_argument("--nodes", type=int, default=200_000, metavar="N", help="most states one search expands (default: 200000)")
-    out(again)
-    submitted = command("submit", _submit, "replay runs onto a scorecard, checking every frame, and close it")
-    submitted.add_argument("runs", metavar="RUN", nargs="+", help=RUNS)
-    submitted.add_argument("--mode", choices=SERVED, required=True, help="the kind of card")
-    submitted.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
-    _card_options(submitted)
-    out(submitted)
-    told = command("card", _card, "what a scorecard says so far, or at its end (--close)")
-    told.add_argument("card", metavar="CARD", help="its id")
-    told.add_argument("--mode", choices=SERVED, default="online", help="the kind of card (default: online)")
-    told.add_argument("--close", action="store_true", help="close it: nothing can be played on it any more")
-    told.add_argument("--json", action="store_true", help="as one JSON object")
-    fought = command("campaign", _campaign, "play worlds x minds x protocols x seeds from a TOML file, or go on with it")
-    fought.add_argument("file", metavar="FILE", type=Path, help="what to play; docs/arc.md tells what stands in it")
-    fought.add_argument("-j", dest="jobs", type=int, default=1, metavar="N", help="runs at a time (default: 1)")
-    fought.add_argument("--format", choices=FORMS, default="text", help="of the summary (default: text)")
-    out(fought)
+    score_parser = add_command("score", _score, "what runs are worth: levels, actions, RHAE, beside what is published")
+    score_parser.add_argument("runs", metavar="RUN", nargs="+", help=RUNS_HELP)
+    score_parser.add_argument("--format", choices=FORMATS, default="text", help="how (default: text)")
+    add_out_option(score_parser)
+    regress_parser = add_command(
+        "regress", _regress, "plan every completed level again, in the program as it stands; nothing is sent"
+    )
+    regress_parser.add_argument("run", metavar="RUN", help="a run's folder, its name below --out, or `last`")
+    regress_parser.add_argument("--member", type=int, default=0, metavar="N", help="of this member, from 0")
+    regress_parser.add_argument(
+        "--nodes", type=int, default=200_000, metavar="N", help="most states one search expands (default: 200000)"
+    )
+    add_out_option(regress_parser)
+    submit_parser = add_command("submit", _submit, "replay runs onto a scorecard, checking every frame, and close it")
+    submit_parser.add_argument("runs", metavar="RUN", nargs="+", help=RUNS_HELP)
+    submit_parser.add_argument("--mode", choices=SERVER_MODES, required=True, help="the kind of card")
+    submit_parser.add_argument("--json", action="store_true", help="print one JSON object at the end, and nothing else")
+    _add_card_options(submit_parser)
+    add_out_option(submit_parser)
+    card_parser = add_command("card", _show_card, "what a scorecard says so far, or at its end (--close)")
+    card_parser.add_argument("card", metavar="CARD", help="its id")
+    card_parser.add_argument("--mode", choices=SERVER_MODES, default="online", help="the kind of card (default: online)")
+    card_parser.add_argument("--close", action="store_true", help="close it: nothing can be played on it any more")
+    card_parser.add_argument("--json", action="store_true", help="as one JSON object")
+    campaign_parser = add_command(
+        "campaign", _run_campaign, "play worlds x minds x protocols x seeds from a TOML file, or go on with it"
+    )
+    campaign_parser.add_argument("file", metavar="FILE", type=Path, help="what to play; docs/arc.md tells what stands in it")
+    campaign_parser.add_argument("-j", dest="jobs", type=int, default=1, metavar="N", help="runs at a time (default: 1)")
+    campaign_parser.add_argument("--format", choices=FORMATS, default="text", help="of the summary (default: text)")
+    add_out_option(campaign_parser)
 
 
-def add_mode(play: argparse.ArgumentParser) -> None:
+def add_mode_options(parser: argparse.ArgumentParser) -> None:
     """Where `play` plays arc: worlds, and on which card."""
-    play.add_argument("--mode", help="of arc: worlds: offline, normal, online, competition (default: OPERATION_MODE, or offline)")
-    _card_options(play)
+    parser.add_argument("--mode", help="of arc: worlds: offline, normal, online, competition (default: OPERATION_MODE, or offline)")
+    _add_card_options(parser)
 
 
-def _card_options(parser: argparse.ArgumentParser) -> None:
+def _add_card_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--card", default="", metavar="ID", help="an open scorecard (default: one is opened, later closed)")
     parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="of the scorecard; as often as needed")
     parser.add_argument("--source-url", default="", metavar="URL", help="of the scorecard: where the code is")
 
 
-def on_card(given: argparse.Namespace, plays: Callable[[str], int]) -> int:
+def play_on_card(args: argparse.Namespace, play: Callable[[str], int]) -> int:
     """Play the world in the mode that was asked for; on a server on one card, which is closed when the run on it has ended."""
     from lawbook.arc import scorecards, settings
     from lawbook.cli.run_lookup import open_ledger
-    from lawbook.runs.folder import runs_in
-    from lawbook.view.metrics import brief
+    from lawbook.runs.folder import list_runs
+    from lawbook.view.metrics import summarize_run
 
-    world = given.world
-    mode = given.mode or (os.environ.get(settings.MODE, "").lower() if world.startswith("arc:") and "mode=" not in world else "")
-    world = settings.addressed(world, mode=mode, card=given.card)
-    found = re.search(r"[?&]mode=(online|competition)\b", world)
-    if not found or "card=" in world:
-        if given.tag or given.source_url:
+    world = args.world
+    mode = args.mode or (
+        os.environ.get(settings.MODE_VARIABLE, "").lower() if world.startswith("arc:") and "mode=" not in world else ""
+    )
+    world = settings.add_options(world, mode=mode, card=args.card)
+    match = re.search(r"[?&]mode=(online|competition)\b", world)
+    if not match or "card=" in world:
+        if args.tag or args.source_url:
             raise UsageError("--tag and --source-url describe a card that is opened for this play; leave them out.")
-        return plays(world)
-    card = scorecards.opened(found[1], given.tag, given.source_url)
+        return play(world)
+    card = scorecards.open_card(match[1], args.tag, args.source_url)
     print(f"card    {card}", file=sys.stderr)
-    code = plays(settings.addressed(world, card=card))
-    for folder in runs_in(given.out):
-        if card in folder.config().world:
+    code = play(settings.add_options(world, card=card))
+    for folder in list_runs(args.out):
+        if card in folder.load_config().world:
             with open_ledger(folder) as ledger:
-                if brief(ledger).outcome is not None:
-                    print("\n".join(scorecards.lines(scorecards.closed(card, found[1]))), file=sys.stderr)
+                if summarize_run(ledger).outcome is not None:
+                    print("\n".join(scorecards.format_card(scorecards.close_card(card, match[1]))), file=sys.stderr)
             break
     return code
 
 
-def _score(given: argparse.Namespace) -> int:
+def _score(args: argparse.Namespace) -> int:
     from lawbook.cli.run_lookup import open_ledger
-    from lawbook.scoring.billing import counting
-    from lawbook.scoring.tables import rows_of, table
+    from lawbook.scoring.billing import count_run
+    from lawbook.scoring.tables import format_table, make_rows
 
-    counted, folders = [], _folders(given.runs, given.out)
+    counted_runs, folders = [], _find_run_folders(args.runs, args.out)
     for folder in folders:
         try:
             with open_ledger(folder) as ledger:
-                counted.append((folder.path.name, counting(ledger)[1]))
+                counted_runs.append((folder.path.name, count_run(ledger)[1]))
         except UsageError as error:
             if len(folders) == 1:
                 raise
             print(f"lawbook: {folder.path.name} is left out: {error}", file=sys.stderr)
-    sys.stdout.write(table(rows_of(counted), given.format))
+    sys.stdout.write(format_table(make_rows(counted_runs), args.format))
     return 0
 
 
-def _regress(given: argparse.Namespace) -> int:
-    from lawbook.cli.run_lookup import folder_of, open_ledger
-    from lawbook.core.results import Fault, Limits
-    from lawbook.planning.regression import regress
-    from lawbook.runs.state import fold
+def _regress(args: argparse.Namespace) -> int:
+    from lawbook.cli.run_lookup import find_run_folder, open_ledger
+    from lawbook.core.results import Limits, ProgramError
+    from lawbook.planning.regression import replan_completed_levels
+    from lawbook.runs.state import fold_events
     from lawbook.sandbox.host import Host
 
-    folder = folder_of(given.run, given.out)
-    config = folder.config()
+    folder = find_run_folder(args.run, args.out)
+    config = folder.load_config()
     with open_ledger(folder) as ledger:
-        state, spec = fold(ledger), next(ledger.events()).body["spec"]
-        hypothesis = state.members[given.member].hypothesis if 0 <= given.member < len(state.members) else None
+        state, spec = fold_events(ledger), next(ledger.read_events()).body["spec"]
+        hypothesis = state.members[args.member].hypothesis if 0 <= args.member < len(state.members) else None
         if hypothesis is None:
-            raise UsageError(f"Member {given.member} of this run has no program; `lawbook history` shows what was tried.")
+            raise UsageError(f"Member {args.member} of this run has no program; `lawbook history` shows what was tried.")
         with Host(weak=config.weak_sandbox, memory_mb=config.memory_mb) as host:
             program = host.load(hypothesis.files)
-            if isinstance(program, Fault):
+            if isinstance(program, ProgramError):
                 raise UsageError(f"The program does not load: {program.reason}")
-            found = regress(program, state.record, tuple(spec["clicks"]), Limits(nodes=given.nodes))
-    for one in found:
-        how = f"planned in {one.planned} actions" if one.planned is not None else f"no plan: {one.reason.rstrip('.')}"
-        print(f"level {one.level + 1}: {how}, completed in {one.recorded}")
-    if not found:
+            results = replan_completed_levels(program, state.record, tuple(spec["clicks"]), Limits(nodes=args.nodes))
+    for result in results:
+        outcome = (
+            f"planned in {result.planned_length} actions"
+            if result.planned_length is not None
+            else f"no plan: {result.reason.rstrip('.')}"
+        )
+        print(f"level {result.level + 1}: {outcome}, completed in {result.recorded_length}")
+    if not results:
         print("no level was completed")
-    return 0 if all(one.planned is not None for one in found) else 1
+    return 0 if all(result.planned_length is not None for result in results) else 1
 
 
-def _submit(given: argparse.Namespace) -> int:
+def _submit(args: argparse.Namespace) -> int:
     from lawbook.arc import scorecards
     from lawbook.arc.submit import submit
 
-    folders = _folders(given.runs, given.out)
-    say = (lambda _: None) if given.json else print
-    done = submit(folders, given.mode, card=given.card, tags=given.tag, source_url=given.source_url, say=say)
-    if given.json:
-        print(json.dumps(done.json()))
-        return 0 if done.whole else 1
-    for run in done.runs:
-        print(f"{run.run}: {run.sent} of {run.of} actions, {run.parted or 'every frame as recorded'}")
-    print("\n".join(scorecards.lines(done.card)) if done.card else done.failure or f"card {done.card_id} is left open")
-    if done.card and not done.agreed:
+    folders = _find_run_folders(args.runs, args.out)
+    report_progress = (lambda _: None) if args.json else print
+    submission = submit(
+        folders, args.mode, card=args.card, tags=args.tag, source_url=args.source_url, report_progress=report_progress
+    )
+    if args.json:
+        print(json.dumps(submission.json()))
+        return 0 if submission.is_complete else 1
+    for run in submission.runs:
+        print(f"{run.run}: {run.n_sent} of {run.n_recorded} actions, {run.difference or 'every frame as recorded'}")
+    print(
+        "\n".join(scorecards.format_card(submission.card))
+        if submission.card
+        else submission.failure or f"card {submission.card_id} is left open"
+    )
+    if submission.card and not submission.is_billing_consistent:
         print("The server billed other actions than were counted here; --json shows both.")
-    return 0 if done.whole else 1
+    return 0 if submission.is_complete else 1
 
 
-def _card(given: argparse.Namespace) -> int:
+def _show_card(args: argparse.Namespace) -> int:
     from lawbook.arc import scorecards
 
-    told = (scorecards.closed if given.close else scorecards.read)(given.card, given.mode)
-    print(json.dumps(told) if given.json else "\n".join(scorecards.lines(told)))
+    card = (scorecards.close_card if args.close else scorecards.read_card)(args.card, args.mode)
+    print(json.dumps(card) if args.json else "\n".join(scorecards.format_card(card)))
     return 0
 
 
-def _campaign(given: argparse.Namespace) -> int:
+def _run_campaign(args: argparse.Namespace) -> int:
     from lawbook.arc import scorecards
-    from lawbook.experiments.campaign import Campaign, Plan
-    from lawbook.runs.process_exit import graceful
-    from lawbook.scoring.seed_statistics import groups, summary
+    from lawbook.experiments.campaign import Campaign, CampaignConfig
+    from lawbook.runs.process_exit import interrupt_on_sigterm
+    from lawbook.scoring.seed_statistics import format_summary, group_runs
 
-    if given.jobs < 1:
+    if args.jobs < 1:
         raise UsageError("-j is a number from 1.")
-    campaign = Campaign(Plan.read(given.file), given.out / given.file.stem)
-    why = "interrupted"
+    campaign = Campaign(CampaignConfig.read(args.file), args.out / args.file.stem)
+    stop_reason = "interrupted"
     try:
-        with graceful():
-            why = campaign.run(given.jobs, lambda line: print(line, file=sys.stderr))
+        with interrupt_on_sigterm():
+            stop_reason = campaign.run(args.jobs, lambda line: print(line, file=sys.stderr))
     except KeyboardInterrupt:
         pass
-    found = groups(campaign.done())
-    for form, ending in zip(FORMS, ("txt", "csv", "json", "md"), strict=True):
-        (campaign.folder / f"summary.{ending}").write_text(summary(found, form), encoding="utf-8")
-    sys.stdout.write(summary(found, given.format))
-    if campaign.closed:
-        print("\n".join(scorecards.lines(campaign.closed)), file=sys.stderr)
-    if why:
-        print(f"lawbook: stopped: {why.rstrip('.')}; the same command goes on.", file=sys.stderr)
-    return 1 if why else 0
+    run_groups = group_runs(campaign.collect_results())
+    for format_name, suffix in zip(FORMATS, ("txt", "csv", "json", "md"), strict=True):
+        (campaign.folder / f"summary.{suffix}").write_text(format_summary(run_groups, format_name), encoding="utf-8")
+    sys.stdout.write(format_summary(run_groups, args.format))
+    if campaign.closed_card:
+        print("\n".join(scorecards.format_card(campaign.closed_card)), file=sys.stderr)
+    if stop_reason:
+        print(f"lawbook: stopped: {stop_reason.rstrip('.')}; the same command goes on.", file=sys.stderr)
+    return 1 if stop_reason else 0
 
 
-def _folders(runs: Sequence[str], out: Path) -> list[RunFolder]:
+def _find_run_folders(runs: Sequence[str], out: Path) -> list[RunFolder]:
     """Each run that was meant, once; `all`: every one below `out`, the oldest first."""
-    from lawbook.cli.run_lookup import folder_of
-    from lawbook.runs.folder import runs_in
+    from lawbook.cli.run_lookup import find_run_folder
+    from lawbook.runs.folder import list_runs
 
-    found = [folder for run in runs for folder in (reversed([*runs_in(out)]) if run == "all" else [folder_of(run, out)])]
-    if not found:
+    folders = [folder for run in runs for folder in (reversed([*list_runs(out)]) if run == "all" else [find_run_folder(run, out)])]
+    if not folders:
         raise UsageError(f"There are no runs in {out}; `lawbook play` makes one, and --out names another folder.")
-    return list({folder.path.resolve(): folder for folder in found}.values())
+    return list({folder.path.resolve(): folder for folder in folders}.values())

@@ -8,76 +8,79 @@ from dataclasses import dataclass, field
 
 from lawbook.core.record import Status
 from lawbook.core.results import Prediction
-from lawbook.ledger.ledger import Event, Kind, Ledger
-from lawbook.protocols.protocol import Protocol, find_protocol
-from lawbook.runs.event_log import Journal
+from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.protocols.protocol import Protocol, get_protocol
+from lawbook.runs.event_log import EventLog
 from lawbook.runs.folder import RunFolder
 from lawbook.runs.state import State
-from lawbook.view.live_display import Silent
-from lawbook.view.liveness import alive
+from lawbook.view.live_display import NullDisplay
+from lawbook.view.liveness import is_alive
 
-LOOK, PATIENCE = 0.1, 3.0
+POLL_SECONDS, PAUSE_TIMEOUT_SECONDS = 0.1, 3.0
 """Seconds between two looks at the ledger, and after which a run that nobody has open is taken to be paused."""
-RECENT = 60
+RECENT_EVENTS = 60
 """Events that are told once more at the start, so that whoever comes late sees what just happened."""
 
 
 @dataclass
-class Follower:
+class LedgerFollower:
     """What a display looks at, kept up from a ledger that somebody else writes."""
 
-    journal: Journal
-    rules: Protocol
+    event_log: EventLog
+    protocol: Protocol
     budget: int
-    drawn: Sequence[str] = field(default=())
+    predicted_frames: Sequence[str] = field(default=())
     """Ids of the frames that the plan being followed is predicted to show."""
 
     @classmethod
-    def of(cls, ledger: Ledger) -> Follower:
+    def from_ledger(cls, ledger: Ledger) -> LedgerFollower:
         """Raises UsageError when the ledger has no opening."""
-        state = State.opened(ledger)
-        run = next(ledger.events()).body["run"]
-        return cls(Journal(ledger, state), find_protocol(run["protocol"]), run["budget"])
+        state = State.from_opening(ledger)
+        run = next(ledger.read_events()).body["run"]
+        return cls(EventLog(ledger, state), get_protocol(run["protocol"]), run["budget"])
 
     @property
     def ahead(self) -> Sequence[Prediction]:
-        active = self.journal.state.active
+        active = self.event_log.state.active_plan
         if active is None:
             return ()
-        return [Prediction(self.journal.ledger.frame(name), Status.RUNNING) for name in self.drawn[active.at :]]
+        return [
+            Prediction(self.event_log.ledger.get_frame(frame_id), Status.RUNNING)
+            for frame_id in self.predicted_frames[active.n_sent :]
+        ]
 
-    def take(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """As the journal does with an event of its own, but for the writing."""
-        self.journal.state.apply(event, self.journal.ledger)
-        if event.kind is Kind.DRAW:
-            self.drawn = event.body.get("ahead", ())
-        for listener in self.journal.listeners:
+        self.event_log.state.apply(event, self.event_log.ledger)
+        if event.kind is EventKind.DRAW:
+            self.predicted_frames = event.body.get("ahead", ())
+        for listener in self.event_log.listeners:
             listener(event)
 
 
-def follow(folder: RunFolder, show: Silent, *, whole: bool, until: Callable[[], bool] = lambda: False) -> bool:
+def follow(folder: RunFolder, display: NullDisplay, *, from_start: bool, should_stop: Callable[[], bool] = lambda: False) -> bool:
     """Show a run until it ends; True when it has, False when nobody plays it any more, or `until` says so.
 
     whole: from the first event on, else from the last few. Raises UsageError for a ledger that cannot be read.
     """
-    with Ledger.open(folder.ledger, readonly=True) as ledger, show:
-        follower = Follower.of(ledger)
-        begin = 0 if whole else max(0, len(ledger) - RECENT)
-        seq, watched, left = -1, False, time.monotonic()
+    with Ledger.open(folder.ledger, readonly=True) as ledger, display:
+        follower = LedgerFollower.from_ledger(ledger)
+        first_shown_seq = 0 if from_start else max(0, len(ledger) - RECENT_EVENTS)
+        last_seq, is_attached, last_alive_at = -1, False, time.monotonic()
         while True:
-            for event in ledger.events(after=seq):
-                if not watched and event.seq > begin:
-                    show.watch(follower)
-                    watched = True
-                follower.take(event)
-                seq, left = event.seq, time.monotonic()
-            if follower.journal.state.ending is not None or until():
+            for event in ledger.read_events(after_seq=last_seq):
+                if not is_attached and event.seq > first_shown_seq:
+                    display.attach(follower)
+                    is_attached = True
+                follower.apply(event)
+                last_seq, last_alive_at = event.seq, time.monotonic()
+            if follower.event_log.state.outcome is not None or should_stop():
                 break
-            if alive(folder):
-                left = time.monotonic()
-            elif time.monotonic() - left > PATIENCE:
+            if is_alive(folder):
+                last_alive_at = time.monotonic()
+            elif time.monotonic() - last_alive_at > PAUSE_TIMEOUT_SECONDS:
                 break
-            time.sleep(LOOK)
-        if not watched:
-            show.watch(follower)
-        return follower.journal.state.ending is not None
+            time.sleep(POLL_SECONDS)
+        if not is_attached:
+            display.attach(follower)
+        return follower.event_log.state.outcome is not None

@@ -20,7 +20,7 @@ MAX_FILES = 64
 
 _FILE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\.py")
 _RULE = re.compile(r"^[ \t>*#-]*((?:R|Q)\d+)\b", re.MULTILINE)  # one class: groups in groups take for ever over a ruled line
-_CITED = re.compile(r"\bR\d+\b")
+_CITATION = re.compile(r"\bR\d+\b")
 _LONG_LINE, _BLANKS = 10_000, " \t\f\n"
 _LAYOUT = (tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
@@ -34,39 +34,39 @@ class Decision(StrEnum):
     SIMPLIFY = "simplify"
 
 
-def bare(source: str) -> str:
+def strip_comments(source: str) -> str:
     """Python source without comments and without blanks at the ends of lines; every line stays where it was.
 
     What runs is the bare text: what does not count as description cannot be read back by the program either. Source that does not
     tokenize, or has lines so long that tokenizing takes for ever (its time grows with their square), is left as it is.
     """
-    return _bared(source)[0]
+    return _strip_and_count(source)[0]
 
 
-def code_bytes(source: str) -> int:
+def count_code_bytes(source: str) -> int:
     """UTF-8 bytes of the bare source without its blank lines (those inside a string count)."""
-    return _bared(source)[1]
+    return _strip_and_count(source)[1]
 
 
 @lru_cache(64)  # folding and loading ask again and again about texts that stay
-def _bared(source: str) -> tuple[str, int]:
+def _strip_and_count(source: str) -> tuple[str, int]:
     lines = io.StringIO(source.replace("\r\n", "\n").replace("\r", "\n")).readlines()  # as Python breaks them
-    whole = source, len(source.encode("utf-8", "replace"))
+    unchanged = source, len(source.encode("utf-8", "replace"))
     if any(len(line) > _LONG_LINE for line in lines):
-        return whole
-    bared, inside = list(lines), set[int]()
+        return unchanged
+    stripped, string_rows = list(lines), set[int]()
     try:
         for token in tokenize.generate_tokens(iter(lines).__next__):
-            (first, column), (last, _) = token.start, token.end
+            (first_row, column), (last_row, _) = token.start, token.end
             if token.type == tokenize.COMMENT:
-                bared[first - 1] = lines[first - 1][:column]
+                stripped[first_row - 1] = lines[first_row - 1][:column]
             elif token.type not in _LAYOUT:
-                inside.update(range(first, last))  # lines that end within a string
+                string_rows.update(range(first_row, last_row))  # lines that end within a string
     except (tokenize.TokenError, SyntaxError, ValueError, IndexError, SystemError):  # the last: Python 3.13, at f"{)
-        return whole
-    bared = [line if row in inside else line.rstrip(_BLANKS) + "\n" for row, line in enumerate(bared, start=1)]
-    counted = (line for row, line in enumerate(bared, start=1) if row in inside or line != "\n")
-    return "".join(bared), sum(len(line.encode("utf-8", "replace")) for line in counted)
+        return unchanged
+    stripped = [line if row in string_rows else line.rstrip(_BLANKS) + "\n" for row, line in enumerate(stripped, start=1)]
+    counted_lines = (line for row, line in enumerate(stripped, start=1) if row in string_rows or line != "\n")
+    return "".join(stripped), sum(len(line.encode("utf-8", "replace")) for line in counted_lines)
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ class Hypothesis:
     @cached_property
     def description_bytes(self) -> int:
         """L(psi) + L(theta): bytes of the rulebook plus bytes of the program without comments (Eq. 23)."""
-        return len(self.rulebook.encode("utf-8", "replace")) + sum(code_bytes(text) for text in self.files.values())
+        return len(self.rulebook.encode("utf-8", "replace")) + sum(count_code_bytes(text) for text in self.files.values())
 
-    def same_program(self, other: Hypothesis) -> bool:
+    def has_same_program(self, other: Hypothesis) -> bool:
         return self.files == other.files
 
 
@@ -102,7 +102,7 @@ class Proposal:
     diagnosis: str = ""
     unusable: str = ""
 
-    def applied_to(self, current: Hypothesis | None) -> Hypothesis:
+    def apply_to(self, current: Hypothesis | None) -> Hypothesis:
         """The hypothesis that would stand if this were accepted."""
         base = current or Hypothesis("", {})
         return Hypothesis(
@@ -111,7 +111,7 @@ class Proposal:
         )
 
 
-def misshapen(hypothesis: Hypothesis) -> str | None:
+def validate_files(hypothesis: Hypothesis) -> str | None:
     """Why this cannot even be tried (names, sizes, missing engine), as one sentence; None when it can."""
     length = len(hypothesis.rulebook) + sum(map(len, hypothesis.files.values()))
     if length > MAX_BYTES:
@@ -127,7 +127,7 @@ def misshapen(hypothesis: Hypothesis) -> str | None:
 
 
 @dataclass(frozen=True)
-class Trace:
+class RuleCitations:
     """The mechanical trace between a rulebook and a program: advice for a judge, never a verdict.
 
     rules, questions: ids in order of appearance (`R1`, `Q1`); cited: rule -> places (`file:line`) that name it;
@@ -136,26 +136,26 @@ class Trace:
 
     rules: tuple[str, ...]
     questions: tuple[str, ...]
-    cited: Mapping[str, tuple[str, ...]]
+    citations: Mapping[str, tuple[str, ...]]
     uncited: tuple[str, ...]
     unknown: tuple[str, ...]
 
 
-def trace(hypothesis: Hypothesis) -> Trace:
+def find_rule_citations(hypothesis: Hypothesis) -> RuleCitations:
     """Which rule is cited where. Rules and questions are numbered at the start of a line; code cites them in comments."""
     ids = list(dict.fromkeys(_RULE.findall(hypothesis.rulebook)))
     rules = tuple(name for name in ids if name.startswith("R"))
     places: dict[str, list[str]] = {}
     for file, text in hypothesis.files.items():
         for number, line in enumerate(text.splitlines(), start=1):
-            _, mark, comment = line.partition("#")
-            if mark:
-                for name in dict.fromkeys(_CITED.findall(comment)):
+            _, hash_sign, comment = line.partition("#")
+            if hash_sign:
+                for name in dict.fromkeys(_CITATION.findall(comment)):
                     places.setdefault(name, []).append(f"{file}:{number}")
-    return Trace(
+    return RuleCitations(
         rules=rules,
         questions=tuple(name for name in ids if name.startswith("Q")),
-        cited={name: tuple(found) for name, found in places.items()},
+        citations={name: tuple(citations) for name, citations in places.items()},
         uncited=tuple(name for name in rules if name not in places),
         unknown=tuple(name for name in places if name not in rules),
     )

@@ -15,7 +15,7 @@ MAX_HEADER = 16 << 20
 MAX_BLOBS = 256 << 20
 
 
-class BrokenWireError(Exception):
+class BrokenConnectionError(Exception):
     """The other side hung up, was too late, or sent something that is no message."""
 
 
@@ -26,7 +26,7 @@ def send(sock: socket.socket, header: dict[str, Any], blobs: Sequence[bytes | me
     try:
         sock.sendall(b"".join([_PREFIX.pack(_MAGIC, len(text), sum(sizes)), text, *blobs]))
     except OSError as error:
-        raise BrokenWireError(f"cannot send: {error}") from error
+        raise BrokenConnectionError(f"cannot send: {error}") from error
 
 
 def receive(
@@ -41,48 +41,48 @@ def receive(
     Raises BrokenWireError for silence past the limit (message starts with "timeout"), end of stream, or anything malformed.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
-    magic, header_size, blob_size = _PREFIX.unpack(_exactly(sock, _PREFIX.size, deadline))
+    magic, header_size, blob_size = _PREFIX.unpack(_receive_exactly(sock, _PREFIX.size, deadline))
     if magic != _MAGIC or header_size > max_header or blob_size > max_blobs:
-        raise BrokenWireError("malformed message")
+        raise BrokenConnectionError("malformed message")
     try:
-        header = json.loads(bytes(_exactly(sock, header_size, deadline)))
+        header = json.loads(bytes(_receive_exactly(sock, header_size, deadline)))
     except (ValueError, RecursionError) as error:
-        raise BrokenWireError("malformed message header") from error
+        raise BrokenConnectionError("malformed message header") from error
     if not isinstance(header, dict):
-        raise BrokenWireError("malformed message header")
+        raise BrokenConnectionError("malformed message header")
     sizes = header.pop("blobs", [])
     if (
         not isinstance(sizes, list)
         or not all(isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in sizes)
         or sum(sizes) != blob_size
     ):
-        raise BrokenWireError("malformed message sizes")
-    body = memoryview(_exactly(sock, blob_size, deadline))
-    blobs, at = [], 0
+        raise BrokenConnectionError("malformed message sizes")
+    body = memoryview(_receive_exactly(sock, blob_size, deadline))
+    blobs, offset = [], 0
     for size in sizes:
-        blobs.append(bytes(body[at : at + size]))
-        at += size
+        blobs.append(bytes(body[offset : offset + size]))
+        offset += size
     return header, blobs
 
 
-def _exactly(sock: socket.socket, size: int, deadline: float | None) -> bytearray:
+def _receive_exactly(sock: socket.socket, size: int, deadline: float | None) -> bytearray:
     buffer = bytearray(size)
-    view, at = memoryview(buffer), 0
-    while at < size:
+    view, offset = memoryview(buffer), 0
+    while offset < size:
         if deadline is None:
             sock.settimeout(None)
         else:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise BrokenWireError("timeout")
-            sock.settimeout(left)
+            seconds_left = deadline - time.monotonic()
+            if seconds_left <= 0:
+                raise BrokenConnectionError("timeout")
+            sock.settimeout(seconds_left)
         try:
-            got = sock.recv_into(view[at:])
+            n_received = sock.recv_into(view[offset:])
         except TimeoutError as error:
-            raise BrokenWireError("timeout") from error
+            raise BrokenConnectionError("timeout") from error
         except OSError as error:
-            raise BrokenWireError(f"cannot receive: {error}") from error
-        if got == 0:
-            raise BrokenWireError("the other side hung up")
-        at += got
+            raise BrokenConnectionError(f"cannot receive: {error}") from error
+        if n_received == 0:
+            raise BrokenConnectionError("the other side hung up")
+        offset += n_received
     return buffer

@@ -37,12 +37,12 @@ def components(grid: Grid, *, diagonal: bool = False, where: Mask | None = None)
     if diagonal:
         steps += [(np.s_[1:, 1:], np.s_[:-1, :-1]), (np.s_[1:, :-1], np.s_[:-1, 1:])]
     pairs = []
-    for here, there in steps:
-        joined = grid[here] == grid[there]
+    for cells, neighbours in steps:
+        connected = grid[cells] == grid[neighbours]
         if where is not None:
-            joined &= where[here] & where[there]
-        pairs.append((number[here][joined], number[there][joined]))
-    roots = _joined(grid.size, *(np.concatenate(side) for side in zip(*pairs, strict=True))).reshape(grid.shape)
+            connected &= where[cells] & where[neighbours]
+        pairs.append((number[cells][connected], number[neighbours][connected]))
+    roots = _find_roots(grid.size, *(np.concatenate(side) for side in zip(*pairs, strict=True))).reshape(grid.shape)
     first = roots == number
     if where is not None:
         first &= where
@@ -52,7 +52,7 @@ def components(grid: Grid, *, diagonal: bool = False, where: Mask | None = None)
     return labels, int(np.count_nonzero(first))
 
 
-def _joined(size: int, one: Ints, other: Ints) -> Ints:
+def _find_roots(size: int, first: Ints, second: Ints) -> Ints:
     """For each of `size` numbers the smallest one that the pairs (one[i], other[i]) join it with, directly or by way of others.
 
     Every round hooks each tree to the smallest of its neighbours and then makes it flat (min-label hooking with pointer jumping);
@@ -60,17 +60,17 @@ def _joined(size: int, one: Ints, other: Ints) -> Ints:
     """
     root = np.arange(size)
     while True:
-        one, other = root[one], root[other]
-        apart = one != other
-        one, other = one[apart], other[apart]
-        if not one.size:
+        first, second = root[first], root[second]
+        differing = first != second
+        first, second = first[differing], second[differing]
+        if not first.size:
             return root
-        np.minimum.at(root, np.maximum(one, other), np.minimum(one, other))
-        while not np.array_equal(higher := root[root], root):
-            root = higher
+        np.minimum.at(root, np.maximum(first, second), np.minimum(first, second))
+        while not np.array_equal(parents := root[root], root):
+            root = parents
 
 
-class _Members(NamedTuple):
+class _ComponentCells(NamedTuple):
     """The cells of each component, one component after the other, in reading order."""
 
     rows: Ints
@@ -79,11 +79,13 @@ class _Members(NamedTuple):
     counts: Ints
 
     @classmethod
-    def of(cls, labels: Ints, count: int) -> _Members:
+    def from_labels(cls, labels: Ints, count: int) -> _ComponentCells:
         cells = np.flatnonzero(labels >= 0)
-        own = labels.ravel()[cells]
-        order = np.argsort(own.astype(np.uint16) if count <= 1 << 16 else own, kind="stable")  # 16 bits are sorted by radix
-        counts = np.bincount(own, minlength=count)
+        cell_labels = labels.ravel()[cells]
+        order = np.argsort(
+            cell_labels.astype(np.uint16) if count <= 1 << 16 else cell_labels, kind="stable"
+        )  # 16 bits are sorted by radix
+        counts = np.bincount(cell_labels, minlength=count)
         rows, columns = np.divmod(cells[order], labels.shape[1])
         return cls(rows, columns, np.cumsum(counts) - counts, counts)
 
@@ -97,7 +99,7 @@ class _Members(NamedTuple):
 
 def groups(mask: Mask, *, diagonal: bool = False) -> list[list[Cell]]:
     """The True cells of a mask, those that hang together in one list; all in reading order."""
-    rows, columns, starts, counts = _Members.of(*components(mask, diagonal=diagonal, where=mask))
+    rows, columns, starts, counts = _ComponentCells.from_labels(*components(mask, diagonal=diagonal, where=mask))
     cells = list(zip(rows.tolist(), columns.tolist(), strict=True))
     return [cells[start : start + count] for start, count in zip(starts.tolist(), counts.tolist(), strict=True)]
 
@@ -160,14 +162,14 @@ def objects(frame: Grid, *, diagonal: bool = False, where: Mask | None = None, m
     gives everything that stands on a background of colour 0.
     """
     labels, count = components(np.zeros_like(frame) if mixed else frame, diagonal=diagonal, where=where)
-    members = _Members.of(labels, count)
+    members = _ComponentCells.from_labels(labels, count)
     rows, columns, starts, counts = members
     top, left, bottom, right = members.boxes()
     colours = frame[rows, columns]
-    places = (rows - np.repeat(top, counts)).astype(np.uint64) << np.uint64(16) | (columns - np.repeat(left, counts)).astype(
+    offsets = (rows - np.repeat(top, counts)).astype(np.uint64) << np.uint64(16) | (columns - np.repeat(left, counts)).astype(
         np.uint64
     )
-    middle = _middle(members)
+    middle = _find_middles(members)
     return Objects(
         labels=labels,
         colour=colours[starts],
@@ -178,29 +180,29 @@ def objects(frame: Grid, *, diagonal: bool = False, where: Mask | None = None, m
         right=right,
         row=rows[middle],
         column=columns[middle],
-        shape=_sums(_scrambled(places), starts),
-        look=_sums(_scrambled(places << np.uint64(8) | colours.astype(np.uint64) | np.uint64(1 << 63)), starts),
+        shape=_sum_by_component(_scramble(offsets), starts),
+        look=_sum_by_component(_scramble(offsets << np.uint64(8) | colours.astype(np.uint64) | np.uint64(1 << 63)), starts),
     )
 
 
-def _middle(members: _Members) -> Ints:
+def _find_middles(members: _ComponentCells) -> Ints:
     """For each component the position, among all members, of the cell nearest to the mean of its cells; the first of several."""
     rows, columns, starts, counts = members
     if not starts.size:
         return starts
     size = np.repeat(counts, counts)
-    away = (size * rows - np.repeat(np.add.reduceat(rows, starts), counts)) ** 2
-    away += (size * columns - np.repeat(np.add.reduceat(columns, starts), counts)) ** 2
-    nearest = np.flatnonzero(away == np.repeat(np.minimum.reduceat(away, starts), counts))
+    distances = (size * rows - np.repeat(np.add.reduceat(rows, starts), counts)) ** 2
+    distances += (size * columns - np.repeat(np.add.reduceat(columns, starts), counts)) ** 2
+    nearest = np.flatnonzero(distances == np.repeat(np.minimum.reduceat(distances, starts), counts))
     return nearest[np.searchsorted(nearest, starts)]
 
 
-def _sums(values: Hashes, starts: Ints) -> Hashes:
+def _sum_by_component(values: Hashes, starts: Ints) -> Hashes:
     """The sum of each component's values, modulo 2^64."""
     return np.add.reduceat(values, starts) if starts.size else values
 
 
-def _scrambled(codes: Hashes) -> Hashes:
+def _scramble(codes: Hashes) -> Hashes:
     """Each number as 64 bits without any order (the finaliser of SplitMix64), so that sums of different sets differ."""
     bits = (codes + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ bits >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
@@ -227,7 +229,7 @@ class Region(NamedTuple):
 
 def regions(mask: Mask, *frames: Grid, diagonal: bool = True) -> list[Region]:
     """The True cells of a mask by `groups`, as rectangles: the largest number of cells first, then in reading order."""
-    return [Region._make((*row[:5], row[5:])) for row in _rectangles(mask, frames, diagonal)]
+    return [Region._make((*row[:5], row[5:])) for row in _find_rectangles(mask, frames, diagonal)]
 
 
 class Change(NamedTuple):
@@ -244,22 +246,22 @@ class Change(NamedTuple):
 
 def changes(before: Grid, after: Grid) -> list[Change]:
     """What differs between two frames of one shape, region by region (8 neighbours), the largest first."""
-    return list(map(Change._make, _rectangles(before != after, (before, after), diagonal=True)))
+    return list(map(Change._make, _find_rectangles(before != after, (before, after), diagonal=True)))
 
 
-def _rectangles(mask: Mask, frames: tuple[Grid, ...], diagonal: bool) -> Iterator[Any]:
+def _find_rectangles(mask: Mask, frames: tuple[Grid, ...], diagonal: bool) -> Iterator[Any]:
     """(top, left, bottom, right, cells, colours in each frame) of each region."""
     labels, count = components(mask, diagonal=diagonal, where=mask)
-    members = _Members.of(labels, count)
+    members = _ComponentCells.from_labels(labels, count)
     order = np.argsort(-members.counts, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(count)
     numbers = np.repeat(rank, members.counts)
     boxes = [column[order].tolist() for column in (*members.boxes(), members.counts)]
-    return zip(*boxes, *(_colours(numbers, frame[members.rows, members.columns], count) for frame in frames), strict=True)
+    return zip(*boxes, *(_list_colours(numbers, frame[members.rows, members.columns], count) for frame in frames), strict=True)
 
 
-def _colours(numbers: Ints, values: Grid, count: int) -> list[Colours]:
+def _list_colours(numbers: Ints, values: Grid, count: int) -> list[Colours]:
     """Distinct values, ascending, for each of the `numbers` 0 .. count - 1."""
     number, value = np.divmod(np.unique(numbers * 256 + values), 256)
     ends = np.cumsum(np.bincount(number, minlength=count)).tolist()
@@ -269,8 +271,8 @@ def _colours(numbers: Ints, values: Grid, count: int) -> list[Colours]:
 
 # -- text ------------------------------------------------------------------------------------------
 
-_ONE = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
-_TWO = np.frombuffer("".join(f"{colour:02x}" for colour in range(256)).encode(), dtype=np.uint8).reshape(256, 2)
+_ONE_DIGIT = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
+_TWO_DIGITS = np.frombuffer("".join(f"{colour:02x}" for colour in range(256)).encode(), dtype=np.uint8).reshape(256, 2)
 
 
 def text(frame: Grid) -> str:
@@ -278,7 +280,7 @@ def text(frame: Grid) -> str:
 
     Two digits a cell if there is a colour above 15.
     """
-    digits = (_ONE if frame.max() < 16 else _TWO)[frame].reshape(len(frame), -1)
+    digits = (_ONE_DIGIT if frame.max() < 16 else _TWO_DIGITS)[frame].reshape(len(frame), -1)
     starts = np.flatnonzero(np.append(True, (frame[1:] != frame[:-1]).any(axis=1))).tolist()
     names = [f"{a}" if b - a == 1 else f"{a}-{b - 1}" for a, b in zip(starts, [*starts[1:], len(frame)], strict=True)]
     width = max(map(len, names))
@@ -301,9 +303,15 @@ class Click(NamedTuple):
 def clicks(frame: Grid, *, diagonal: bool = False, where: Mask | None = None) -> list[Click]:
     """One place to click for each class of components of one shape and colour: on the first of them, in reading order, the cell
     nearest to its middle."""
-    found = objects(frame, diagonal=diagonal, where=where)
-    _, first, alike = np.unique(found.look, return_index=True, return_counts=True)
+    components_found = objects(frame, diagonal=diagonal, where=where)
+    _, first, alike = np.unique(components_found.look, return_index=True, return_counts=True)
     order = np.argsort(first)
     first = first[order]
-    columns = (found.column[first], found.row[first], found.colour[first], found.cells[first], alike[order])
+    columns = (
+        components_found.column[first],
+        components_found.row[first],
+        components_found.colour[first],
+        components_found.cells[first],
+        alike[order],
+    )
     return [Click(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]

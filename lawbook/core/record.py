@@ -77,18 +77,18 @@ class Observation:
         """The settled frame."""
         return self.frames[-1]
 
-    def opening(self) -> Observation:
+    def to_opening(self) -> Observation:
         """This observation as the first of a new trajectory: its settled frame, RUNNING."""
         return Observation((self.frame,), Status.RUNNING, self.level, self.available)
 
 
-class _Kept(Sequence[Frame]):
+class _StoredFrames(Sequence[Frame]):
     """The frames of a step on record: the settled one lies in its trajectory's block, and is not kept a second time."""
 
     __slots__ = ("_at", "_before", "_trajectory")
 
-    def __init__(self, trajectory: Trajectory, at: int, before: Sequence[Frame]) -> None:
-        self._trajectory, self._at, self._before = trajectory, at, before
+    def __init__(self, trajectory: Trajectory, step: int, animation: Sequence[Frame]) -> None:
+        self._trajectory, self._at, self._before = trajectory, step, animation
 
     def __len__(self) -> int:
         return len(self._before) + 1
@@ -101,7 +101,7 @@ class _Kept(Sequence[Frame]):
         if isinstance(index, slice):
             return tuple(self[i] for i in range(len(self))[index])
         at = range(len(self))[index]
-        return self._before[at] if at < len(self._before) else self._trajectory.frame(self._at)
+        return self._before[at] if at < len(self._before) else self._trajectory.get_frame(self._at)
 
 
 class Trajectory:
@@ -118,25 +118,25 @@ class Trajectory:
 
     def append(self, action: Action, observation: Observation) -> None:
         """Add one step. Raises ValueError when the trajectory is closed or the frame has another shape."""
-        if self.closed:
+        if self.is_closed:
             raise ValueError("this trajectory has ended; a reset or the next level opens a new one")
         n = len(self.steps) + 1
         if n == len(self._settled):
-            grown = np.empty((2 * n, *self._settled.shape[1:]), dtype=np.uint8)
-            grown[:n] = self._settled
-            self._settled = grown
+            enlarged = np.empty((2 * n, *self._settled.shape[1:]), dtype=np.uint8)
+            enlarged[:n] = self._settled
+            self._settled = enlarged
         self._settled[n] = observation.frame
-        kept = _Kept(self, n, observation.frames[:-1])
-        self.steps.append((action, Observation(kept, observation.status, observation.level, observation.available)))
+        frames = _StoredFrames(self, n, observation.frames[:-1])
+        self.steps.append((action, Observation(frames, observation.status, observation.level, observation.available)))
 
-    def frame(self, n: int) -> Frame:
+    def get_frame(self, n: int) -> Frame:
         """The settled frame after `n` steps, H x W uint8, read-only."""
         view: Frame = self._settled[n]
         view.flags.writeable = False
         return view
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """True once a step ended it (completion, game over, truncation). A reset ends it from outside."""
         return bool(self.steps) and self.steps[-1][1].status is not Status.RUNNING
 
@@ -150,7 +150,7 @@ class Trajectory:
         return [Status.RUNNING, *(observation.status for _, observation in self.steps)]
 
     @property
-    def settled(self) -> npt.NDArray[np.uint8]:
+    def settled_frames(self) -> npt.NDArray[np.uint8]:
         """All settled frames as one block, (n + 1) x H x W uint8, the first one first. A view: do not write."""
         view = self._settled[: len(self.steps) + 1]
         view.flags.writeable = False
@@ -173,27 +173,27 @@ class Record:
     def __init__(self, levels: int | None = None) -> None:
         self.levels = levels
         self.trajectories: list[Trajectory] = []
-        self.actions = 0
+        self.n_actions = 0
         self.last: Observation | None = None
 
     def extend(self, action: Action | None, observation: Observation) -> None:
         """Add what followed `action` (None: the world was opened, which costs nothing)."""
         if action is None or action == RESET:
-            self.trajectories.append(Trajectory(observation.opening()))
+            self.trajectories.append(Trajectory(observation.to_opening()))
         else:
-            self.here.append(action, observation)
-        self.actions += action is not None
+            self.current.append(action, observation)
+        self.n_actions += action is not None
         self.last = observation
-        if observation.status is Status.COMPLETED and not self.won:
-            self.trajectories.append(Trajectory(observation.opening()))
+        if observation.status is Status.COMPLETED and not self.is_won:
+            self.trajectories.append(Trajectory(observation.to_opening()))
 
     @property
-    def here(self) -> Trajectory:
+    def current(self) -> Trajectory:
         """The trajectory that is being played (or was played last)."""
         return self.trajectories[-1]
 
     @property
-    def won(self) -> bool:
+    def is_won(self) -> bool:
         """True when the last level has been completed."""
         last = self.last
         return last is not None and last.status is Status.COMPLETED and self.levels is not None and last.level >= self.levels

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lawbook.core.record import Action, Frame, Observation, Status
 
 
-class Start(NamedTuple):
+class InitialObservation(NamedTuple):
     """What a program is given of a trajectory: its first settled frame, the level (from 0), the available action ids."""
 
     frame: Frame
@@ -18,7 +18,7 @@ class Start(NamedTuple):
     available: tuple[int, ...]
 
     @classmethod
-    def of(cls, first: Observation) -> Start:
+    def from_observation(cls, first: Observation) -> InitialObservation:
         return cls(first.frame, first.level, first.available)
 
 
@@ -30,7 +30,7 @@ class Prediction(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Fault:
+class ProgramError:
     """A program that could not answer: it did not load, raised, looped, broke a limit or returned nonsense.
 
     kind: short machine word (load, exception, time, memory, shape, type, exit, killed, forbidden, unrepeatable, ...); `subgoal`
@@ -45,7 +45,7 @@ class Fault:
     step: int | None = None
 
 
-class Region(NamedTuple):
+class MismatchRegion(NamedTuple):
     """A rectangle of differing cells (rows top..bottom, columns left..right, inclusive) with the colours in it.
 
     before, expected, predicted: sorted distinct colours of the *differing* cells, before the action, as observed, as predicted.
@@ -77,7 +77,7 @@ class Counterexample:
     expected: Status
     predicted: Status
     cells: int
-    regions: tuple[Region, ...]
+    regions: tuple[MismatchRegion, ...]
     text: str
     """A paragraph a mind can act on."""
 
@@ -91,7 +91,7 @@ class Judgement:
     reason: str = ""
 
 
-class Outcome(StrEnum):
+class VerdictKind(StrEnum):
     """How a proposal ended. Only ADMISSIBLE replaces anything."""
 
     ADMISSIBLE = "admissible"
@@ -109,17 +109,17 @@ class Verdict:
     replayed: recorded steps that were replayed to reach it (0 when nothing had to be); seconds: wall-clock time it took.
     """
 
-    outcome: Outcome
+    outcome: VerdictKind
     reason: str = ""
     counterexample: Counterexample | None = None
-    fault: Fault | None = None
+    fault: ProgramError | None = None
     judgement: Judgement | None = None
     replayed: int = 0
     seconds: float = 0.0
 
     @property
     def admissible(self) -> bool:
-        return self.outcome is Outcome.ADMISSIBLE
+        return self.outcome is VerdictKind.ADMISSIBLE
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Sent:
+class ExecutionResult:
     """What came of sending actions to the world.
 
     actions: those really sent. observation: the last one received (None when nothing was sent).
@@ -195,4 +195,4 @@ class Sent:
     observation: Observation | None
     mismatch: Counterexample | None = None
     falsified: tuple[int, ...] = ()
-    halted: str = ""
+    halt_reason: str = ""

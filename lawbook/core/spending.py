@@ -31,28 +31,28 @@ class Caps:
                 raise UsageError(f"max_{name} must be a number from 0; leave it out for no cap.")
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Self:
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         """From the settings of a run (RunConfig as a mapping); those from before there were caps have none."""
         return cls(**{field.name: settings.get(f"max_{field.name}") for field in fields(cls)})
 
-    def but(self, others: Caps) -> Caps:
+    def override(self, overrides: Caps) -> Caps:
         """These, with the others in place where there are any."""
-        return Caps(**(asdict(self) | {name: cap for name, cap in asdict(others).items() if cap is not None}))
+        return Caps(**(asdict(self) | {name: cap for name, cap in asdict(overrides).items() if cap is not None}))
 
 
-UNTOLD = 120.0
+MAX_UNREPORTED_SECONDS = 120.0
 """Seconds that may pass between two events beyond what they tell: an answer of the world (60 at most), and what nobody measures."""
 
 
-def lasted(body: Mapping[str, Any]) -> float:
+def read_duration(body: Mapping[str, Any]) -> float:
     """Seconds that an event says its own work took: a call of a mind, a search, a look at a proposal. 0: it says nothing."""
     verdict = body.get("verdict")
-    told = body.get("seconds", verdict.get("seconds") if isinstance(verdict, Mapping) else None)
-    return float(told) if isinstance(told, int | float) and not isinstance(told, bool) and 0 <= told < 1e9 else 0.0
+    seconds = body.get("seconds", verdict.get("seconds") if isinstance(verdict, Mapping) else None)
+    return float(seconds) if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds < 1e9 else 0.0
 
 
 @dataclass
-class Spent:
+class Spending:
     """What a run has spent on its mind so far, folded from its CALL events: sums of receipts.
 
     calls: requests to a provider. unpriced: calls that cost tokens and told no price. worked: seconds between events, pauses aside.
@@ -62,88 +62,90 @@ class Spent:
     dollars: float = 0.0
     tokens: int = 0
     calls: int = 0
-    unpriced: int = 0
-    worked: float = 0.0
-    last: float | None = None
-    seen: float = field(default_factory=time.monotonic, compare=False, repr=False)
+    n_unpriced: int = 0
+    active_seconds: float = 0.0
+    last_event_time: float | None = None
+    last_event_clock: float = field(default_factory=time.monotonic, compare=False, repr=False)
 
-    def call(self, receipt: Mapping[str, Any]) -> None:
+    def add_call(self, receipt: Mapping[str, Any]) -> None:
         """Add one call, failed or not. A mind that costs nothing has an empty receipt and is no call."""
         if not receipt:
             return
-        used, price = tokens(receipt), dollars(receipt)
+        n_tokens, price = read_tokens(receipt), read_dollars(receipt)
         self.calls += int(receipt.get("requests", 1))
-        self.tokens += int(used or 0)
+        self.tokens += int(n_tokens or 0)
         self.dollars += price or 0.0
-        self.unpriced += bool(used) and price is None
+        self.n_unpriced += bool(n_tokens) and price is None
 
-    def pass_time(self, now: float, paused: bool, told: float = 0.0) -> None:
+    def add_time(self, now: float, paused: bool, reported: float = 0.0) -> None:
         """An event at `now` (seconds since 1970); paused: nothing went on since the last; told: what it says it took (`lasted`).
 
         A clock that is set while the run plays takes nothing away, and adds no more than UNTOLD.
         """
-        if self.last is not None and not paused:
-            self.worked += min(max(0.0, now - self.last), told + UNTOLD)
-        self.last, self.seen = now, time.monotonic()
+        if self.last_event_time is not None and not paused:
+            self.active_seconds += min(max(0.0, now - self.last_event_time), reported + MAX_UNREPORTED_SECONDS)
+        self.last_event_time, self.last_event_clock = now, time.monotonic()
 
 
-def check(caps: Caps, spent: Spent, more: Mapping[str, Any] | None = None) -> None:
+def check_caps(caps: Caps, spending: Spending, pending_receipt: Mapping[str, Any] | None = None) -> None:
     """Raises MindError where a cap forbids another call, with the sentence that says which. more: a receipt not yet in the sums."""
     if caps == Caps():
         return
-    total = replace(spent)
-    total.call(more or {})
-    total.worked += time.monotonic() - spent.seen
-    if caps.dollars is not None and total.unpriced:
+    total = replace(spending)
+    total.add_call(pending_receipt or {})
+    total.active_seconds += time.monotonic() - spending.last_event_clock
+    if caps.dollars is not None and total.n_unpriced:
         raise MindError(
-            f"The cap of {_money(caps.dollars)} cannot be kept: the price of {_count('call')(total.unpriced)} is not known. "
+            f"The cap of {_format_money(caps.dollars)} cannot be kept: the price of {_make_count_formatter('call')(total.n_unpriced)} is not known. "
             "Start a run without --max-dollars, and cap --max-tokens or --max-calls instead."
         )
-    for name, cap, now, told in (
-        ("dollars", caps.dollars, total.dollars, _money),
-        ("tokens", caps.tokens, total.tokens, _count("token")),
-        ("calls", caps.calls, total.calls, _count("call")),
-        ("minutes", caps.minutes, total.worked / 60, _count("minute")),
+    for name, cap, used, format_amount in (
+        ("dollars", caps.dollars, total.dollars, _format_money),
+        ("tokens", caps.tokens, total.tokens, _make_count_formatter("token")),
+        ("calls", caps.calls, total.calls, _make_count_formatter("call")),
+        ("minutes", caps.minutes, total.active_seconds / 60, _make_count_formatter("minute")),
     ):
-        if cap is not None and now >= cap:
-            raise MindError(f"The cap of {told(cap)} is reached ({told(now)} used); resume the run with a higher --max-{name}.")
+        if cap is not None and used >= cap:
+            raise MindError(
+                f"The cap of {format_amount(cap)} is reached ({format_amount(used)} used); resume the run with a higher --max-{name}."
+            )
 
 
-_WATCH: ContextVar[Callable[[Mapping[str, Any]], None] | None] = ContextVar("_WATCH", default=None)
+_RECEIPT_CHECK: ContextVar[Callable[[Mapping[str, Any]], None] | None] = ContextVar("_WATCH", default=None)
 
 
 @contextmanager
-def watched(caps: Caps, spent: Spent) -> Iterator[None]:
+def enforce_caps(caps: Caps, spending: Spending) -> Iterator[None]:
     """In here, `allow` looks at these: a call of a mind that takes many requests is stopped before the one that is too many."""
-    token = _WATCH.set(lambda receipt: check(caps, spent, receipt))
+    token = _RECEIPT_CHECK.set(lambda receipt: check_caps(caps, spending, receipt))
     try:
         yield
     finally:
-        _WATCH.reset(token)
+        _RECEIPT_CHECK.reset(token)
 
 
-def allow(receipt: Mapping[str, Any]) -> None:
+def check_request(receipt: Mapping[str, Any]) -> None:
     """Before every request to a provider. receipt: of the call that is going on, so far. Raises MindError at a cap."""
-    watch = _WATCH.get()
-    if watch is not None:
-        watch(receipt)
+    check_receipt = _RECEIPT_CHECK.get()
+    if check_receipt is not None:
+        check_receipt(receipt)
 
 
-def tokens(costs: Mapping[str, float]) -> float | None:
+def read_tokens(receipt: Mapping[str, float]) -> float | None:
     """Tokens in and out, as far as receipts tell; None when they tell nothing."""
-    total = next((costs[name] for name in ("total_tokens", "tokens") if name in costs), None)
-    parts = [costs[name] for name in ("input_tokens", "output_tokens") if name in costs]
+    total = next((receipt[name] for name in ("total_tokens", "tokens") if name in receipt), None)
+    parts = [receipt[name] for name in ("input_tokens", "output_tokens") if name in receipt]
     return total if total is not None else sum(parts) if parts else None
 
 
-def dollars(costs: Mapping[str, float]) -> float | None:
+def read_dollars(receipt: Mapping[str, float]) -> float | None:
     """Money, as far as receipts tell; None when they tell nothing."""
-    return next((costs[name] for name in ("dollars", "usd", "cost") if name in costs), None)
+    return next((receipt[name] for name in ("dollars", "usd", "cost") if name in receipt), None)
 
 
-def _count(what: str) -> Callable[[float], str]:
-    return lambda number: f"{number:,} {what}{'s'[number == 1 :]}" if isinstance(number, int) else f"{number:,.4g} {what}s"
+def _make_count_formatter(noun: str) -> Callable[[float], str]:
+    return lambda number: f"{number:,} {noun}{'s'[number == 1 :]}" if isinstance(number, int) else f"{number:,.4g} {noun}s"
 
 
-def _money(amount: float) -> str:
+def _format_money(amount: float) -> str:
     return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.4g}"

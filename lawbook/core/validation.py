@@ -13,138 +13,159 @@ from lawbook.core.record import MAX_NUMBER, Action
 from lawbook.core.results import Judgement, Limits, Probe, Subgoal
 from lawbook.errors import RefusedError
 
-MAX_WORDS = 100_000
+MAX_TEXT_CHARS = 100_000
 """Characters of a question, a reason, a diagnosis, a note, a subgoal."""
-MAX_TEXTS = 2 * MAX_BYTES
+MAX_PROPOSAL_CHARS = 2 * MAX_BYTES
 """Characters of a rulebook, or of all files together. What is merely too long to be tried is for the gate to refuse."""
-MAX_SECONDS = 3600.0
+MAX_SEARCH_SECONDS = 3600.0
 """Of one search."""
 _MAX_ACTIONS = 1_000_000
-_MAX_RECEIPT = 32
+_MAX_RECEIPT_ITEMS = 32
 
 
-def words(given: object, what: str, most: int = MAX_WORDS) -> str:
+def validate_text(value: object, label: str, max_chars: int = MAX_TEXT_CHARS) -> str:
     """`given` as text. what: `A note`, for the sentence."""
-    if not isinstance(given, str):
-        raise RefusedError(f"{what} is text, not {_kind(given)}.")
-    text = str.__str__(given)
-    if len(text) > most:
-        raise RefusedError(f"{what} of {len(text):,} characters is too long; keep it under {most:,}.")
+    if not isinstance(value, str):
+        raise RefusedError(f"{label} is text, not {_describe_type(value)}.")
+    text = str.__str__(value)
+    if len(text) > max_chars:
+        raise RefusedError(f"{label} of {len(text):,} characters is too long; keep it under {max_chars:,}.")
     return text
 
 
-def action(given: object) -> Action:
+def validate_action(value: object) -> Action:
     """An Action of whole numbers that fit 31 bits, with both coordinates or none."""
-    if type(given) is not Action:
-        raise RefusedError(f"{_kind(given, capital=True)} is no action; give an Action: its id, and x and y where it is a click.")
-    if not all(type(part) is int or (part is None and place > 0) for place, part in enumerate(given)):
-        raise RefusedError(f"An action is whole numbers: an id, and x and y for a click; not {', '.join(map(_kind, given))}.")
-    if any(part is not None and abs(part) >= MAX_NUMBER for part in given):
+    if type(value) is not Action:
+        raise RefusedError(
+            f"{_describe_type(value, capital=True)} is no action; give an Action: its id, and x and y where it is a click."
+        )
+    if not all(type(part) is int or (part is None and position > 0) for position, part in enumerate(value)):
+        raise RefusedError(
+            f"An action is whole numbers: an id, and x and y for a click; not {', '.join(map(_describe_type, value))}."
+        )
+    if any(part is not None and abs(part) >= MAX_NUMBER for part in value):
         raise RefusedError(f"An action with numbers beyond {MAX_NUMBER:,} is none; ids and coordinates are small whole numbers.")
-    if (given.x is None) != (given.y is None):
+    if (value.x is None) != (value.y is None):
         raise RefusedError("A click has x (column) and y (row); give both, or neither.")
-    return given
+    return value
 
 
-def actions(given: object) -> tuple[Action, ...]:
+def validate_actions(value: object) -> tuple[Action, ...]:
     """A sequence of actions, read once."""
-    if isinstance(given, str | Action) or not isinstance(given, Iterable):
-        raise RefusedError(f"A plan is a sequence of actions, not {_kind(given)}.")
-    found: list[Action] = []
-    for one in given:
-        if len(found) == _MAX_ACTIONS:
+    if isinstance(value, str | Action) or not isinstance(value, Iterable):
+        raise RefusedError(f"A plan is a sequence of actions, not {_describe_type(value)}.")
+    validated: list[Action] = []
+    for item in value:
+        if len(validated) == _MAX_ACTIONS:
             raise RefusedError(f"A plan of more than {_MAX_ACTIONS:,} actions is none; find a shorter way.")
-        found.append(action(one))
-    return tuple(found)
+        validated.append(validate_action(item))
+    return tuple(validated)
 
 
-def proposal(given: object) -> Proposal:
+def validate_proposal(value: object) -> Proposal:
     """A Proposal of texts, of a size that can be looked at."""
-    if not isinstance(given, Proposal):
-        raise RefusedError(f"{_kind(given, capital=True)} is no proposal; give a decision, a rulebook, files and a diagnosis.")
-    if not isinstance(given.decision, Decision):
-        raise RefusedError(f"The decision of a proposal is one of {', '.join(Decision)}, not {_kind(given.decision)}.")
-    rulebook = None if given.rulebook is None else words(given.rulebook, "A rulebook", MAX_TEXTS)
-    files = None if given.files is None else _files(given.files)
-    unusable = words(given.unusable, "Why a proposal is unusable")
-    return Proposal(given.decision, rulebook, files, words(given.diagnosis, "A diagnosis"), unusable)
+    if not isinstance(value, Proposal):
+        raise RefusedError(
+            f"{_describe_type(value, capital=True)} is no proposal; give a decision, a rulebook, files and a diagnosis."
+        )
+    if not isinstance(value.decision, Decision):
+        raise RefusedError(f"The decision of a proposal is one of {', '.join(Decision)}, not {_describe_type(value.decision)}.")
+    rulebook = None if value.rulebook is None else validate_text(value.rulebook, "A rulebook", MAX_PROPOSAL_CHARS)
+    files = None if value.files is None else _validate_file_texts(value.files)
+    unusable = validate_text(value.unusable, "Why a proposal is unusable")
+    return Proposal(value.decision, rulebook, files, validate_text(value.diagnosis, "A diagnosis"), unusable)
 
 
-def exploration(given: object) -> Subgoal | Probe:
-    if isinstance(given, Probe):
-        return Probe(action(given.action), words(given.question, "The question of a probe"))
-    if not isinstance(given, Subgoal):
-        raise RefusedError(f"{_kind(given, capital=True)} is no subgoal; give the source of `def subgoal(state) -> bool`.")
-    source, question = words(given.source, "The source of a subgoal"), words(given.question, "The question of a subgoal")
-    return Subgoal(source, question, words(given.unusable, "Why a subgoal is unusable"))
+def validate_exploration(value: object) -> Subgoal | Probe:
+    if isinstance(value, Probe):
+        return Probe(validate_action(value.action), validate_text(value.question, "The question of a probe"))
+    if not isinstance(value, Subgoal):
+        raise RefusedError(f"{_describe_type(value, capital=True)} is no subgoal; give the source of `def subgoal(state) -> bool`.")
+    source, question = (
+        validate_text(value.source, "The source of a subgoal"),
+        validate_text(value.question, "The question of a subgoal"),
+    )
+    return Subgoal(source, question, validate_text(value.unusable, "Why a subgoal is unusable"))
 
 
-def subgoal(given: object) -> Subgoal:
+def validate_subgoal(value: object) -> Subgoal:
     """A Subgoal to plan for: raises RefusedError for an unusable one with the reason it brings."""
-    found = exploration(given)
-    if not isinstance(found, Subgoal):
+    validated = validate_exploration(value)
+    if not isinstance(validated, Subgoal):
         raise RefusedError("A probe is no subgoal; give the source of `def subgoal(state) -> bool`.")
-    if found.unusable:
-        raise RefusedError(found.unusable)
-    return found
+    if validated.unusable:
+        raise RefusedError(validated.unusable)
+    return validated
 
 
-def judgement(given: object) -> Judgement:
+def validate_judgement(value: object) -> Judgement:
     """A Judgement that says yes or no and nothing in between."""
-    if not isinstance(given, Judgement) or not isinstance(given.faithful, bool):
+    if not isinstance(value, Judgement) or not isinstance(value.faithful, bool):
         raise RefusedError("A judgement says faithful, True or False, and why.")
-    if not isinstance(given.rules, Mapping) or len(given.rules) > MAX_WORDS:
+    if not isinstance(value.rules, Mapping) or len(value.rules) > MAX_TEXT_CHARS:
         raise RefusedError("The rules of a judgement are a mapping from a rule to where it is implemented, or what is missing.")
-    rules = {words(rule, "A rule's name", 99): words(where, "What is said of a rule") for rule, where in given.rules.items()}
-    return Judgement(given.faithful, rules, words(given.reason, "The reason of a judgement"))
+    rules = {
+        validate_text(rule, "A rule's name", 99): validate_text(explanation, "What is said of a rule")
+        for rule, explanation in value.rules.items()
+    }
+    return Judgement(value.faithful, rules, validate_text(value.reason, "The reason of a judgement"))
 
 
-def limits(given: object) -> Limits:
+def validate_limits(value: object) -> Limits:
     """Limits that end a search."""
-    if not isinstance(given, Limits):
-        raise RefusedError(f"{_kind(given, capital=True)} is no limits of a search; give nodes, depth and seconds.")
-    if type(given.nodes) is not int or given.nodes < 1:
+    if not isinstance(value, Limits):
+        raise RefusedError(f"{_describe_type(value, capital=True)} is no limits of a search; give nodes, depth and seconds.")
+    if type(value.nodes) is not int or value.nodes < 1:
         raise RefusedError("The nodes of a search are a whole number from 1.")
-    if given.depth is not None and (type(given.depth) is not int or given.depth < 0):
+    if value.depth is not None and (type(value.depth) is not int or value.depth < 0):
         raise RefusedError("The depth of a search is a whole number from 0.")
-    if type(given.seconds) not in (int, float) or not 0 < given.seconds <= MAX_SECONDS:
-        raise RefusedError(f"The seconds of a search are a number above 0, up to {MAX_SECONDS:g}.")
-    return given
+    if type(value.seconds) not in (int, float) or not 0 < value.seconds <= MAX_SEARCH_SECONDS:
+        raise RefusedError(f"The seconds of a search are a number above 0, up to {MAX_SEARCH_SECONDS:g}.")
+    return value
 
 
-def receipt(given: object) -> dict[str, float | int | str]:
+def clean_receipt(raw_receipt: object) -> dict[str, float | int | str]:
     """As much of a receipt as can be written down; it decides nothing, so what cannot is left out."""
-    kept: dict[str, float | int | str] = {}
-    if isinstance(given, Mapping):
-        for name, value in given.items():
-            plain = type(value) in (bool, int, float) and abs(value) < 1e18  # NaN is not
-            if type(name) is str and len(name) < 99 and len(kept) < _MAX_RECEIPT and (plain or type(value) is str):
-                kept[name] = value[:999] if type(value) is str else value
-    return kept
+    cleaned: dict[str, float | int | str] = {}
+    if isinstance(raw_receipt, Mapping):
+        for name, value in raw_receipt.items():
+            is_plain_number = type(value) in (bool, int, float) and abs(value) < 1e18  # NaN is not
+            if (
+                type(name) is str
+                and len(name) < 99
+                and len(cleaned) < _MAX_RECEIPT_ITEMS
+                and (is_plain_number or type(value) is str)
+            ):
+                cleaned[name] = value[:999] if type(value) is str else value
+    return cleaned
 
 
-def failure(error: BaseException) -> str:
+def describe_exception(error: BaseException) -> str:
     """`KeyError: 'x'`, on one line and not too long, whatever its __str__ does."""
     try:
-        said = " ".join(str(error).split())[:300]
+        message = " ".join(str(error).split())[:300]
     except Exception:
-        said = "(it cannot say why)"
-    return f"{type(error).__name__[:80]}: {said}" if said else type(error).__name__[:80]
+        message = "(it cannot say why)"
+    return f"{type(error).__name__[:80]}: {message}" if message else type(error).__name__[:80]
 
 
-def _files(given: object) -> dict[str, str]:
-    if not isinstance(given, Mapping):
-        raise RefusedError(f"The files of a proposal are a mapping from name to source, not {_kind(given)}.")
-    found: dict[str, str] = {}
-    left = MAX_TEXTS
-    for name, text in given.items():
-        found[words(name, "The name of a file", 999)] = source = words(text, "The source of a file", MAX_TEXTS)
-        left -= len(source) + len(name)
-        if left < 0:
-            raise RefusedError(f"The files of a proposal are longer than {MAX_TEXTS:,} characters; write a shorter program.")
-    return found
+def _validate_file_texts(value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise RefusedError(f"The files of a proposal are a mapping from name to source, not {_describe_type(value)}.")
+    files: dict[str, str] = {}
+    chars_left = MAX_PROPOSAL_CHARS
+    for name, text in value.items():
+        files[validate_text(name, "The name of a file", 999)] = source = validate_text(
+            text, "The source of a file", MAX_PROPOSAL_CHARS
+        )
+        chars_left -= len(source) + len(name)
+        if chars_left < 0:
+            raise RefusedError(
+                f"The files of a proposal are longer than {MAX_PROPOSAL_CHARS:,} characters; write a shorter program."
+            )
+    return files
 
 
-def _kind(given: object, *, capital: bool = False) -> str:
-    name = type(given).__name__[:80]
-    return "Nothing" if given is None and capital else "nothing" if given is None else f"{'A' if capital else 'a'} {name}"
+def _describe_type(value: object, *, capital: bool = False) -> str:
+    name = type(value).__name__[:80]
+    return "Nothing" if value is None and capital else "nothing" if value is None else f"{'A' if capital else 'a'} {name}"

@@ -18,21 +18,22 @@ from pathlib import Path
 from typing import Any
 
 from lawbook.arc import scorecards, settings
+from lawbook.core.spending import read_dollars
 from lawbook.errors import UsageError
 from lawbook.ledger.ledger import Ledger
-from lawbook.runs.folder import RunConfig, RunFolder, runs_in
-from lawbook.scoring.billing import counting
-from lawbook.scoring.seed_statistics import Done
-from lawbook.view.metrics import Brief, brief, dollars
-from lawbook.worlds.address import WorldAddress, check
+from lawbook.runs.folder import RunConfig, RunFolder, list_runs
+from lawbook.scoring.billing import count_run
+from lawbook.scoring.seed_statistics import SeedResult
+from lawbook.view.metrics import RunSummary, summarize_run
+from lawbook.worlds.address import WorldAddress, check_scheme
 
-TICK = 0.2
+POLL_SECONDS = 0.2
 """Seconds between two looks at what is running."""
-_PARTING = 60.0
+_EXIT_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
-class Caps:
+class CampaignLimits:
     """What all runs together may take; None: no limit. money in dollars, minutes by the clock while the campaign is at work."""
 
     actions: int | None = None
@@ -41,7 +42,7 @@ class Caps:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CampaignConfig:
     """What a campaign file asks for. Every world is played by every mind under every protocol with every seed.
 
     budget, population, nodes: of each run. mode, tags, source_url: for arc: worlds, and the one card they are billed to.
@@ -57,30 +58,38 @@ class Plan:
     mode: str = ""
     tags: tuple[str, ...] = ()
     source_url: str = ""
-    caps: Caps = field(default_factory=Caps)
+    caps: CampaignLimits = field(default_factory=CampaignLimits)
 
     @classmethod
-    def read(cls, file: Path) -> Plan:
+    def read(cls, file: Path) -> CampaignConfig:
         """Raises UsageError with what is wrong in the file."""
         try:
-            given = tomllib.loads(file.read_text(encoding="utf-8"))
+            table = tomllib.loads(file.read_text(encoding="utf-8"))
         except OSError as error:
             raise UsageError(f"{file} cannot be read ({error.strerror}); name a campaign file.") from error
         except (ValueError, RecursionError) as error:
             raise UsageError(f"{file} is no TOML ({error}); mend it.") from error
-        plan = cls(**_checked(file, cls, {**given, "caps": Caps(**_checked(file, Caps, given.get("caps", {})))}))
-        if not plan.worlds:
+        config = cls(
+            **_validate_fields(
+                file, cls, {**table, "caps": CampaignLimits(**_validate_fields(file, CampaignLimits, table.get("caps", {})))}
+            )
+        )
+        if not config.worlds:
             raise UsageError(f"{file} names no worlds; write worlds = [...].")
-        for world in plan.worlds:
-            check(WorldAddress.parse(world))
-        if plan.mode and plan.mode not in settings.MODES:
-            raise UsageError(f"{file}: mode is one of {', '.join(settings.MODES)}, not {plan.mode!r}.")
-        games = [WorldAddress.parse(cell.world).name for cell in plan.cells() if cell.world.startswith("arc:")]
-        if plan.mode == "competition" and len(set(games)) < len(games):
+        for world in config.worlds:
+            check_scheme(WorldAddress.parse(world))
+        if config.mode and config.mode not in settings.MODES:
+            raise UsageError(f"{file}: mode is one of {', '.join(settings.MODES)}, not {config.mode!r}.")
+        games = [
+            WorldAddress.parse(run_config.world).name
+            for run_config in config.list_run_configs()
+            if run_config.world.startswith("arc:")
+        ]
+        if config.mode == "competition" and len(set(games)) < len(games):
             raise UsageError(f"{file}: a competition card takes each game once; leave one mind, protocol and seed.")
-        return plan
+        return config
 
-    def cells(self) -> list[RunConfig]:
+    def list_run_configs(self) -> list[RunConfig]:
         """Every run there is to be, in order. Raises UsageError."""
         return [
             RunConfig(world, mind, protocol, self.population, self.budget, seed, self.nodes)
@@ -88,58 +97,60 @@ class Plan:
         ]
 
 
-_TYPES: dict[str, tuple[type, ...]] = {"money": (int, float), "minutes": (int, float), "mode": (str,), "source_url": (str,)}
-_ITEMS: dict[str, type] = {"worlds": str, "minds": str, "protocols": str, "seeds": int, "tags": str}
+_FIELD_TYPES: dict[str, tuple[type, ...]] = {"money": (int, float), "minutes": (int, float), "mode": (str,), "source_url": (str,)}
+_ITEM_TYPES: dict[str, type] = {"worlds": str, "minds": str, "protocols": str, "seeds": int, "tags": str}
 
 
-def _checked(file: Path, kind: type, given: Any) -> dict[str, Any]:
+def _validate_fields(file: Path, config_class: type, table: Any) -> dict[str, Any]:
     """The fields of `kind` that a table gives, of the right types. Raises UsageError."""
-    known, found = {f.name for f in fields(kind)}, dict[str, Any]()
-    if not isinstance(given, Mapping):
+    known, values = {f.name for f in fields(config_class)}, dict[str, Any]()
+    if not isinstance(table, Mapping):
         raise UsageError(f"{file}: caps is a table; write [caps] and its limits below it.")
-    for name, value in given.items():
+    for name, value in table.items():
         if name not in known:
             raise UsageError(f"{file}: there is no {name!r}; there is {', '.join(sorted(known))}.")
-        if name in _ITEMS:
-            if not isinstance(value, list) or not all(type(item) is _ITEMS[name] for item in value):
-                raise UsageError(f"{file}: {name} is a list of {'numbers' if _ITEMS[name] is int else 'texts'}, not {value!r}.")
+        if name in _ITEM_TYPES:
+            if not isinstance(value, list) or not all(type(item) is _ITEM_TYPES[name] for item in value):
+                raise UsageError(
+                    f"{file}: {name} is a list of {'numbers' if _ITEM_TYPES[name] is int else 'texts'}, not {value!r}."
+                )
             value = tuple(value)
-        elif name != "caps" and (isinstance(value, bool) or not isinstance(value, _TYPES.get(name, (int,)))):
+        elif name != "caps" and (isinstance(value, bool) or not isinstance(value, _FIELD_TYPES.get(name, (int,)))):
             raise UsageError(f"{file}: {name} cannot be {value!r}.")
-        found[name] = value
-    if kind is Plan and "worlds" not in found:
+        values[name] = value
+    if config_class is CampaignConfig and "worlds" not in values:
         raise UsageError(f"{file} names no worlds; write worlds = [...].")
-    return found
+    return values
 
 
 @dataclass(frozen=True)
-class Cell:
+class CampaignRun:
     """One run of a campaign: what was asked for, where it lies (None: not begun), what it came to so far."""
 
     config: RunConfig
     folder: RunFolder | None
-    brief: Brief | None
+    brief: RunSummary | None
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return self.brief is not None and self.brief.outcome is not None
 
 
 class Campaign:
     """A campaign in a folder of its own, `DIR/<name of the file>`. Raises UsageError where another one lies there."""
 
-    def __init__(self, plan: Plan, folder: Path) -> None:
-        self.plan, self.folder = plan, folder
-        self._kept: dict[str, Any] = {"seconds": 0.0, "card": "", "closed": None}
-        asked = json.loads(json.dumps([asdict(cell) for cell in plan.cells()]))
+    def __init__(self, config: CampaignConfig, folder: Path) -> None:
+        self.config, self.folder = config, folder
+        self._stored: dict[str, Any] = {"seconds": 0.0, "card": "", "closed": None}
+        requested_runs = json.loads(json.dumps([asdict(run_config) for run_config in config.list_run_configs()]))
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if self._file.exists():
-                self._kept = json.loads(self._file.read_text(encoding="utf-8"))
-                if self._kept["asked"] != asked:
+                self._stored = json.loads(self._file.read_text(encoding="utf-8"))
+                if self._stored["asked"] != requested_runs:
                     raise UsageError(f"{folder} holds a campaign that asked for other runs; name another folder with --out.")
-            self._kept["asked"] = asked
-            self._keep()
+            self._stored["asked"] = requested_runs
+            self._save()
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{folder} cannot hold a campaign ({error}); name another folder with --out.") from error
 
@@ -147,162 +158,165 @@ class Campaign:
     def _file(self) -> Path:
         return self.folder / "campaign.json"
 
-    def _keep(self) -> None:
-        part = self._file.with_suffix(".part")
-        part.write_text(json.dumps(self._kept, indent=1), encoding="utf-8")
-        part.replace(self._file)
+    def _save(self) -> None:
+        partial_file = self._file.with_suffix(".part")
+        partial_file.write_text(json.dumps(self._stored, indent=1), encoding="utf-8")
+        partial_file.replace(self._file)
 
     @property
-    def closed(self) -> dict[str, Any] | None:
+    def closed_card(self) -> dict[str, Any] | None:
         """What the card came to, once it was closed."""
-        found: dict[str, Any] | None = self._kept["closed"]
-        return found
+        card: dict[str, Any] | None = self._stored["closed"]
+        return card
 
-    def cells(self) -> list[Cell]:
+    def read_runs(self) -> list[CampaignRun]:
         """As they stand on disk now."""
-        return [self._cell(number, config) for number, config in enumerate(self.plan.cells())]
+        return [self._read_run(number, run_config) for number, run_config in enumerate(self.config.list_run_configs())]
 
-    def _cell(self, number: int, config: RunConfig) -> Cell:
-        folder = next(runs_in(self._place(number)), None)
+    def _read_run(self, number: int, run_config: RunConfig) -> CampaignRun:
+        folder = next(list_runs(self._make_run_path(number)), None)
         if folder is None:
-            return Cell(config, None, None)
+            return CampaignRun(run_config, None, None)
         try:
             with Ledger.open(folder.ledger, readonly=True) as ledger:
-                return Cell(config, folder, brief(ledger))
+                return CampaignRun(run_config, folder, summarize_run(ledger))
         except UsageError:  # killed before its opening was written: it is begun anew
-            return Cell(config, None, None)
+            return CampaignRun(run_config, None, None)
 
-    def _place(self, number: int) -> Path:
+    def _make_run_path(self, number: int) -> Path:
         return self.folder / f"{number:03}"  # a number: no path holds the name of a game
 
-    def done(self) -> list[Done]:
+    def collect_results(self) -> list[SeedResult]:
         """Every run that was begun, as it stands."""
-        found = []
-        for cell in self.cells():
-            if cell.folder is None or cell.brief is None:
+        results = []
+        for run in self.read_runs():
+            if run.folder is None or run.brief is None:
                 continue
-            with Ledger.open(cell.folder.ledger, readonly=True) as ledger:
+            with Ledger.open(run.folder.ledger, readonly=True) as ledger:
                 try:
-                    rhae = counting(ledger)[1].rhae
+                    rhae = count_run(ledger)[1].rhae
                 except UsageError:  # it was opened, and nothing more
                     rhae = None
-            told, asked = cell.brief, cell.config
-            money, minutes = dollars(told.costs), (told.last - told.began) / 60
-            levels = told.levels_completed, told.levels
-            which = asked.world, asked.mind, asked.protocol, asked.seed
-            found.append(Done(*which, told.outcome, *levels, told.actions, rhae, money, minutes))
-        return found
+            brief, config = run.brief, run.config
+            money, minutes = read_dollars(brief.costs), (brief.last - brief.began) / 60
+            levels = brief.levels_completed, brief.levels
+            identity = config.world, config.mind, config.protocol, config.seed
+            results.append(SeedResult(*identity, brief.outcome, *levels, brief.actions, rhae, money, minutes))
+        return results
 
     # -- at work -----------------------------------------------------------------------------------------------------------------
 
-    def run(self, jobs: int = 1, say: Callable[[str], None] = lambda _: None) -> str:
+    def run(self, jobs: int = 1, report_progress: Callable[[str], None] = lambda _: None) -> str:
         """Play what has not ended, `jobs` at a time; returns why it stopped, empty when every run has ended.
 
         A run that fails is left for the next time. Every run is a process of its own, asked to pause (SIGTERM) by a cap.
         """
-        card = self._card()
-        began, before = time.monotonic(), self._kept["seconds"]
-        waiting = [number for number, cell in enumerate(self.cells()) if not cell.ended]
+        card = self._ensure_card()
+        started, seconds_before = time.monotonic(), self._stored["seconds"]
+        pending = [number for number, run in enumerate(self.read_runs()) if not run.has_ended]
         running: dict[int, subprocess.Popen[str]] = {}
-        given: dict[int, int] = {}  # what was promised to runs that may not have written it down yet
-        stopped = spent = failed = ""
+        promised: dict[int, int] = {}  # what was promised to runs that may not have written it down yet
+        stop_reason = spent_reason = failure = ""
         try:
-            while (waiting and not stopped and not spent) or running:
-                self._kept["seconds"] = before + time.monotonic() - began
-                stopped = stopped or self._over()
-                if stopped:
-                    _pause(running)
-                for number in [n for n, process in running.items() if process.poll() is not None]:
-                    failed = self._reap(number, running.pop(number), say) or failed
-                while waiting and len(running) < jobs and not stopped and not spent:
-                    command = self._command(waiting[0], given, card)
+            while (pending and not stop_reason and not spent_reason) or running:
+                self._stored["seconds"] = seconds_before + time.monotonic() - started
+                stop_reason = stop_reason or self._find_reached_limit()
+                if stop_reason:
+                    _pause_processes(running)
+                for number in [index for index, process in running.items() if process.poll() is not None]:
+                    failure = self._report_exit(number, running.pop(number), report_progress) or failure
+                while pending and len(running) < jobs and not stop_reason and not spent_reason:
+                    command = self._build_command(pending[0], promised, card)
                     if command is None:  # those that are running go on: it is promised to them
-                        spent = f"all {self.plan.caps.actions:,} actions are spent or promised"
+                        spent_reason = f"all {self.config.caps.actions:,} actions are spent or promised"
                         break
-                    running[waiting.pop(0)] = subprocess.Popen(
+                    running[pending.pop(0)] = subprocess.Popen(
                         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
                     )
-                time.sleep(TICK if running else 0)
+                time.sleep(POLL_SECONDS if running else 0)
         finally:
-            _pause(running)
+            _pause_processes(running)
             for process in running.values():
-                _wait(process)
-            self._kept["seconds"] = before + time.monotonic() - began
-            self._keep()
-        stopped = stopped or spent
-        if not stopped and not failed and self._kept["card"] and not self._kept["closed"]:
-            self._kept["closed"] = scorecards.closed(self._kept["card"], self.plan.mode)
-            self._keep()
-        return stopped or failed
+                _wait_for_exit(process)
+            self._stored["seconds"] = seconds_before + time.monotonic() - started
+            self._save()
+        stop_reason = stop_reason or spent_reason
+        if not stop_reason and not failure and self._stored["card"] and not self._stored["closed"]:
+            self._stored["closed"] = scorecards.close_card(self._stored["card"], self.config.mode)
+            self._save()
+        return stop_reason or failure
 
-    def _card(self) -> str:
+    def _ensure_card(self) -> str:
         """The one card of the campaign, opened when it is first needed."""
-        if self.plan.mode not in settings.REMOTE:
+        if self.config.mode not in settings.REMOTE_MODES:
             return ""
-        if not self._kept["card"]:
-            self._kept["card"] = scorecards.opened(self.plan.mode, self.plan.tags, self.plan.source_url)
-            self._keep()
-        return str(self._kept["card"])
+        if not self._stored["card"]:
+            self._stored["card"] = scorecards.open_card(self.config.mode, self.config.tags, self.config.source_url)
+            self._save()
+        return str(self._stored["card"])
 
-    def _command(self, number: int, given: dict[int, int], card: str) -> list[str] | None:
+    def _build_command(self, number: int, promised: dict[int, int], card: str) -> list[str] | None:
         """What starts or resumes a cell; None when no action is left to give it. given: budgets by number, its own is added."""
-        cell, lawbook = self._cell(number, self.plan.cells()[number]), [sys.executable, "-m", "lawbook", "play"]
-        if cell.folder is not None:
-            return [*lawbook, "--resume", str(cell.folder.path), "--quiet"]
-        config, budget = cell.config, cell.config.budget
-        if self.plan.caps.actions is not None:
-            budget = min(budget, self.plan.caps.actions - sum(self._promised(given)))
+        run, base_command = (
+            self._read_run(number, self.config.list_run_configs()[number]),
+            [sys.executable, "-m", "lawbook", "play"],
+        )
+        if run.folder is not None:
+            return [*base_command, "--resume", str(run.folder.path), "--quiet"]
+        run_config, budget = run.config, run.config.budget
+        if self.config.caps.actions is not None:
+            budget = min(budget, self.config.caps.actions - sum(self._iter_promised_actions(promised)))
             if budget < 1:
                 return None
-        given[number] = budget
-        mode = self.plan.mode if config.world.startswith("arc:") else ""
-        asked = {"mind": config.mind, "protocol": config.protocol, "seed": config.seed, "budget": budget}
-        asked |= {"population": config.population, "nodes": config.nodes, "out": self._place(number)}
+        promised[number] = budget
+        mode = self.config.mode if run_config.world.startswith("arc:") else ""
+        asked = {"mind": run_config.mind, "protocol": run_config.protocol, "seed": run_config.seed, "budget": budget}
+        asked |= {"population": run_config.population, "nodes": run_config.nodes, "out": self._make_run_path(number)}
         options = [part for name, value in asked.items() for part in (f"--{name}", str(value))]
-        return [*lawbook, settings.addressed(config.world, mode=mode, card=card if mode else ""), *options, "--quiet"]
+        return [*base_command, settings.add_options(run_config.world, mode=mode, card=card if mode else ""), *options, "--quiet"]
 
-    def _promised(self, given: Mapping[int, int]) -> Iterator[int]:
+    def _iter_promised_actions(self, promised: Mapping[int, int]) -> Iterator[int]:
         """Actions of every cell: those sent by runs that ended, the budgets of those that have not."""
-        for number, cell in enumerate(self.cells()):
-            if cell.brief is not None:
-                yield cell.brief.actions if cell.ended else cell.brief.budget
+        for number, run in enumerate(self.read_runs()):
+            if run.brief is not None:
+                yield run.brief.actions if run.has_ended else run.brief.budget
             else:
-                yield given.get(number, 0)
+                yield promised.get(number, 0)
 
-    def _over(self) -> str:
+    def _find_reached_limit(self) -> str:
         """Why everything is to pause now; empty where nothing says so."""
-        caps = self.plan.caps
-        if caps.minutes is not None and self._kept["seconds"] >= 60 * caps.minutes:
-            return f"the {caps.minutes:g} minutes are over"
-        if caps.money is not None:
-            spent = sum(dollars(cell.brief.costs) or 0.0 for cell in self.cells() if cell.brief)
-            if spent >= caps.money:
-                return f"the money is spent (${spent:.2f} of ${caps.money:g})"
+        limits = self.config.caps
+        if limits.minutes is not None and self._stored["seconds"] >= 60 * limits.minutes:
+            return f"the {limits.minutes:g} minutes are over"
+        if limits.money is not None:
+            spent = sum(read_dollars(run.brief.costs) or 0.0 for run in self.read_runs() if run.brief)
+            if spent >= limits.money:
+                return f"the money is spent (${spent:.2f} of ${limits.money:g})"
         return ""
 
-    def _reap(self, number: int, process: subprocess.Popen[str], say: Callable[[str], None]) -> str:
+    def _report_exit(self, number: int, process: subprocess.Popen[str], report_progress: Callable[[str], None]) -> str:
         """Tell how a run ended; a sentence where it has not."""
-        _, said = process.communicate()
-        cell = self._cell(number, self.plan.cells()[number])
-        told = cell.brief
-        name = f"{number:03} {cell.config.world} {cell.config.mind} {cell.config.protocol} seed {cell.config.seed}"
-        if cell.ended and told is not None:
-            say(f"{name}: {told.outcome}, {told.levels_completed} levels, {told.actions} actions")
+        _, error_output = process.communicate()
+        run = self._read_run(number, self.config.list_run_configs()[number])
+        brief = run.brief
+        name = f"{number:03} {run.config.world} {run.config.mind} {run.config.protocol} seed {run.config.seed}"
+        if run.has_ended and brief is not None:
+            report_progress(f"{name}: {brief.outcome}, {brief.levels_completed} levels, {brief.actions} actions")
             return ""
-        last = next((line for line in reversed(said.splitlines()) if line.strip()), f"exit code {process.returncode}")
-        say(f"{name}: has not ended ({last})")
-        return f"run {number:03} has not ended ({last})"
+        last_line = next((line for line in reversed(error_output.splitlines()) if line.strip()), f"exit code {process.returncode}")
+        report_progress(f"{name}: has not ended ({last_line})")
+        return f"run {number:03} has not ended ({last_line})"
 
 
-def _pause(running: Mapping[int, subprocess.Popen[str]]) -> None:
-    for process in running.values():
+def _pause_processes(processes: Mapping[int, subprocess.Popen[str]]) -> None:
+    for process in processes.values():
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
 
 
-def _wait(process: subprocess.Popen[str]) -> None:
+def _wait_for_exit(process: subprocess.Popen[str]) -> None:
     try:
-        process.communicate(timeout=_PARTING)
+        process.communicate(timeout=_EXIT_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()

@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lawbook.arc.recording_io import record_of
-from lawbook.core.hypothesis import Hypothesis, trace
+from lawbook.arc.recording_io import read_record
+from lawbook.core.hypothesis import Hypothesis, find_rule_citations
 from lawbook.core.record import RESET, Action, Frame, Record, Status, Trajectory
-from lawbook.core.results import Fault, Start
+from lawbook.core.results import InitialObservation, ProgramError
 from lawbook.errors import UsageError
-from lawbook.minds.base import Case, Interface, Mind, Why
+from lawbook.minds.base import Case, Interface, Mind, Trigger
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
 
 
-class Pair(NamedTuple):
+class Transition(NamedTuple):
     """One step of the test: what was shown before, what was done, what came of it."""
 
     before: Frame
@@ -34,139 +34,154 @@ class Pair(NamedTuple):
 
 
 @dataclass
-class Share:
+class Accuracy:
     """Steps of which a share was right."""
 
-    right: int = 0
-    steps: int = 0
+    n_right: int = 0
+    n_steps: int = 0
 
-    def add(self, right: bool) -> None:
-        self.right, self.steps = self.right + right, self.steps + 1
+    def add(self, is_right: bool) -> None:
+        self.n_right, self.n_steps = self.n_right + is_right, self.n_steps + 1
 
     def __str__(self) -> str:
-        return f"{self.right / self.steps:>5.0%} of {self.steps}" if self.steps else "    - of 0"
+        return f"{self.n_right / self.n_steps:>5.0%} of {self.n_steps}" if self.n_steps else "    - of 0"
 
 
 @dataclass
-class Row:
+class PredictorAccuracy:
     """How one way of foretelling did: on all steps, on pairs (frame, action) of the training, and on those never seen."""
 
     name: str
-    every: Share = field(default_factory=Share)
-    seen: Share = field(default_factory=Share)
-    unseen: Share = field(default_factory=Share)
+    all_steps: Accuracy = field(default_factory=Accuracy)
+    known_steps: Accuracy = field(default_factory=Accuracy)
+    unknown_steps: Accuracy = field(default_factory=Accuracy)
 
-    def add(self, known: bool, right: bool) -> None:
-        self.every.add(right)
-        (self.seen if known else self.unseen).add(right)
+    def add(self, is_known: bool, is_right: bool) -> None:
+        self.all_steps.add(is_right)
+        (self.known_steps if is_known else self.unknown_steps).add(is_right)
 
 
 @dataclass(frozen=True)
-class Foretold:
+class OneStepAccuracy:
     """What came of it. restarts: how often the program was initialised anew from a real frame, after it had been wrong.
     admissible: the program reproduces all of the training exactly. bytes: description length. seconds: of the reflection."""
 
-    rows: tuple[Row, ...]
-    restarts: int
+    predictors: tuple[PredictorAccuracy, ...]
+    n_restarts: int
     admissible: bool
-    bytes: int
-    rules: int
-    exceptions: int
+    description_bytes: int
+    n_rules: int
+    n_exceptions: int
     seconds: float
     hypothesis: Hypothesis
 
 
-def foretell(file: Path, train: int, test: int, mind: Mind, host: Host) -> Foretold:
+def measure_accuracy(file: Path, n_train: int, n_test: int, mind: Mind, host: Host) -> OneStepAccuracy:
     """Give `mind` the first `train` actions of a recording, and ask its program about the `test` actions after them.
 
     The program is initialised at a trajectory's first frame and rolled over the real actions; a step is right when the settled
     frame and the status are (for one that completes a level the status alone, since its frame is the next level's). Once wrong,
     it is initialised anew from the real frame. Raises UsageError when the recording is too short.
     """
-    record, spec = record_of(file)
-    if record.actions < train + test or train < 1 or test < 1:
-        raise UsageError(f"{file} holds {record.actions} actions; ask for --train and --test of that many in all.")
-    known, interface = _until(record, train), Interface(spec.shape, spec.actions, spec.clicks, spec.levels)
-    case = Case(interface, known, Why.START, None, False, None, "", test, test, 0, 1, 0, 0)
-    began = time.perf_counter()
-    hypothesis = mind.propose(case).applied_to(None)
-    seconds = time.perf_counter() - began
+    record, spec = read_record(file)
+    if record.n_actions < n_train + n_test or n_train < 1 or n_test < 1:
+        raise UsageError(f"{file} holds {record.n_actions} actions; ask for --train and --test of that many in all.")
+    training_record, interface = _truncate_record(record, n_train), Interface(spec.shape, spec.actions, spec.clicks, spec.levels)
+    case = Case(interface, training_record, Trigger.START, None, False, None, "", n_test, n_test, 0, 1, 0, 0)
+    started = time.perf_counter()
+    hypothesis = mind.propose(case).apply_to(None)
+    seconds = time.perf_counter() - started
     program = host.load(hypothesis.files)
-    if isinstance(program, Fault):
+    if isinstance(program, ProgramError):
         raise UsageError(f"The mind's program does not load: {program.reason}")
-    verdict = verify(program, known)
-    memory = {pair.key: (pair.after, pair.status) for trajectory in known for pair in _steps(trajectory)}
-    rows = Row("program"), Row("nothing changes"), Row("memorised pairs, else nothing")
-    restarts = 0
-    first = len(known.trajectories) - 1, len(known.here)
-    for index in range(first[0], len(record)):
-        trajectory, start = record.trajectories[index], first[1] if index == first[0] else 0
-        pairs = list(_steps(trajectory))
-        told = _rolled(program, trajectory, start)
-        for pair in pairs[start:]:
-            if rows[0].every.steps == test:
+    verdict = verify(program, training_record)
+    memory = {
+        transition.key: (transition.after, transition.status)
+        for trajectory in training_record
+        for transition in _iter_transitions(trajectory)
+    }
+    predictors = (
+        PredictorAccuracy("program"),
+        PredictorAccuracy("nothing changes"),
+        PredictorAccuracy("memorised pairs, else nothing"),
+    )
+    n_restarts = 0
+    test_start = len(training_record.trajectories) - 1, len(training_record.current)
+    for index in range(test_start[0], len(record)):
+        trajectory, start = record.trajectories[index], test_start[1] if index == test_start[0] else 0
+        transitions = list(_iter_transitions(trajectory))
+        predictions = _predict_steps(program, trajectory, start)
+        for transition in transitions[start:]:
+            if predictors[0].all_steps.n_steps == n_test:
                 break
-            said, restarted = next(told)
-            restarts += restarted
-            seen, ends = pair.key in memory, pair.status is Status.COMPLETED
-            rows[0].add(seen, said)
-            same = np.array_equal(pair.before, pair.after) and pair.status is Status.RUNNING
-            rows[1].add(seen, same and not ends)
-            after, status = memory.get(pair.key, (pair.before, Status.RUNNING))
-            rows[2].add(seen, status is pair.status and (ends or np.array_equal(after, pair.after)))
-    rules = trace(hypothesis).rules
-    exceptions = int(getattr(mind, "exceptions", lambda _: 0)(case))
-    return Foretold(rows, restarts, verdict.admissible, hypothesis.description_bytes, len(rules), exceptions, seconds, hypothesis)
+            is_right, restarted = next(predictions)
+            n_restarts += restarted
+            is_known, is_completion = transition.key in memory, transition.status is Status.COMPLETED
+            predictors[0].add(is_known, is_right)
+            is_unchanged = np.array_equal(transition.before, transition.after) and transition.status is Status.RUNNING
+            predictors[1].add(is_known, is_unchanged and not is_completion)
+            after, status = memory.get(transition.key, (transition.before, Status.RUNNING))
+            predictors[2].add(is_known, status is transition.status and (is_completion or np.array_equal(after, transition.after)))
+    rules = find_rule_citations(hypothesis).rules
+    n_exceptions = int(getattr(mind, "exceptions", lambda _: 0)(case))
+    return OneStepAccuracy(
+        predictors, n_restarts, verdict.admissible, hypothesis.description_bytes, len(rules), n_exceptions, seconds, hypothesis
+    )
 
 
-def _until(record: Record, actions: int) -> Record:
+def _truncate_record(record: Record, n_actions: int) -> Record:
     """The first so many actions of a record, resets included."""
     part = Record(record.levels)
     for trajectory in record:
-        if part.actions >= actions:
+        if part.n_actions >= n_actions:
             break
         if part.last is None or part.last.status is not Status.COMPLETED:
             part.extend(RESET if len(part) else None, trajectory.first)
         for action, observation in trajectory.steps:
-            if part.actions == actions:
+            if part.n_actions == n_actions:
                 break
             part.extend(action, observation)
     return part
 
 
-def _steps(trajectory: Trajectory) -> Iterator[Pair]:
+def _iter_transitions(trajectory: Trajectory) -> Iterator[Transition]:
     for k, (action, observation) in enumerate(trajectory.steps):
-        yield Pair(trajectory.frame(k), action, observation.frame, observation.status)
+        yield Transition(trajectory.get_frame(k), action, observation.frame, observation.status)
 
 
-def _rolled(program: Program, trajectory: Trajectory, start: int) -> Iterator[tuple[bool, bool]]:
+def _predict_steps(program: Program, trajectory: Trajectory, start: int) -> Iterator[tuple[bool, bool]]:
     """From step `start` on: was that step foretold exactly, and was the program initialised anew for it?"""
-    opening, at, anew = Start.of(trajectory.first), 0, False
-    while at < len(trajectory):
-        worker = program.worker()
-        if isinstance(worker, Fault):
+    initial_observation, first_step, has_restarted = InitialObservation.from_observation(trajectory.first), 0, False
+    while first_step < len(trajectory):
+        worker = program.start_worker()
+        if isinstance(worker, ProgramError):
             raise UsageError(f"The mind's program does not start: {worker.reason}")
         with worker:
-            replay = worker.replay(opening, trajectory.actions[at:])
-        for step in range(at, len(trajectory)):
-            (_, seen), k = trajectory.steps[step], step - at + 1
-            right = k < len(replay.frames) and replay.statuses[k] is seen.status
-            right = right and (seen.status is Status.COMPLETED or np.array_equal(replay.frames[k], seen.frame))
+            replay = worker.replay(initial_observation, trajectory.actions[first_step:])
+        for step in range(first_step, len(trajectory)):
+            (_, observation), k = trajectory.steps[step], step - first_step + 1
+            is_right = k < len(replay.frames) and replay.statuses[k] is observation.status
+            is_right = is_right and (observation.status is Status.COMPLETED or np.array_equal(replay.frames[k], observation.frame))
             if step >= start:
-                yield right, anew and step == at
-            if not right:
+                yield is_right, has_restarted and step == first_step
+            if not is_right:
                 break
-        at, anew = step + 1, True
-        opening = Start(trajectory.frame(at), trajectory.first.level, trajectory.last.available)
+        first_step, has_restarted = step + 1, True
+        initial_observation = InitialObservation(
+            trajectory.get_frame(first_step), trajectory.first.level, trajectory.last.available
+        )
 
 
-def told(found: Foretold) -> str:
+def format_accuracy(accuracy: OneStepAccuracy) -> str:
     """The figures as a table."""
     lines = [f"{'':32}{'every step':>14}{'pairs seen':>14}{'never seen':>14}"]
-    lines += [f"{row.name:32}{row.every!s:>14}{row.seen!s:>14}{row.unseen!s:>14}" for row in found.rows]
-    kept = "reproduces" if found.admissible else "DOES NOT reproduce"
     lines += [
-        f"initialised anew {found.restarts} times; {kept} the training exactly",
-        f"description {found.bytes:,} bytes, {found.rules} rules, {found.exceptions} exceptions; reflection {found.seconds:.2f} s",
+        f"{predictor.name:32}{predictor.all_steps!s:>14}{predictor.known_steps!s:>14}{predictor.unknown_steps!s:>14}"
+        for predictor in accuracy.predictors
+    ]
+    reproduction = "reproduces" if accuracy.admissible else "DOES NOT reproduce"
+    lines += [
+        f"initialised anew {accuracy.n_restarts} times; {reproduction} the training exactly",
+        f"description {accuracy.description_bytes:,} bytes, {accuracy.n_rules} rules, {accuracy.n_exceptions} exceptions; reflection {accuracy.seconds:.2f} s",
     ]
     return "\n".join(lines)

@@ -8,10 +8,21 @@ from typing import Any
 
 from lawbook.core.hypothesis import Decision, Proposal
 from lawbook.core.record import Action, Observation, Status
-from lawbook.core.results import Counterexample, Fault, Judgement, NoPlan, Outcome, Plan, Probe, Region, Subgoal, Verdict
-from lawbook.ledger.ledger import Kind, Ledger, read_observation
+from lawbook.core.results import (
+    Counterexample,
+    Judgement,
+    MismatchRegion,
+    NoPlan,
+    Plan,
+    Probe,
+    ProgramError,
+    Subgoal,
+    Verdict,
+    VerdictKind,
+)
+from lawbook.ledger.ledger import EventKind, Ledger, read_observation
 
-Body = dict[str, Any]
+EventBody = dict[str, Any]
 
 
 def pack_action(action: Action | None) -> list[int] | None:
@@ -21,21 +32,21 @@ def pack_action(action: Action | None) -> list[int] | None:
     return [action.id] if action.x is None or action.y is None else [action.id, action.x, action.y]
 
 
-def action_of(packed: list[int] | None) -> Action | None:
+def unpack_action(packed: list[int] | None) -> Action | None:
     return None if packed is None else Action(*packed)
 
 
-def recorded(ledger: Ledger) -> Iterator[tuple[Action | None, Observation]]:
+def read_recorded_steps(ledger: Ledger) -> Iterator[tuple[Action | None, Observation]]:
     """What was sent and what was seen, in order; the first was no action. Raises UsageError for an observation that is none."""
-    for event in ledger.events([Kind.OBSERVE]):
-        yield action_of(event.body["action"]), read_observation(ledger, event.body)
+    for event in ledger.read_events([EventKind.OBSERVE]):
+        yield unpack_action(event.body["action"]), read_observation(ledger, event.body)
 
 
-def actions_of(packed: list[list[int]]) -> tuple[Action, ...]:
+def unpack_actions(packed: list[list[int]]) -> tuple[Action, ...]:
     return tuple(Action(*one) for one in packed)
 
 
-def pack_proposal(ledger: Ledger, proposal: Proposal) -> Body:
+def pack_proposal(ledger: Ledger, proposal: Proposal) -> EventBody:
     """A PROPOSE body without member and circumstance; texts are stored by content."""
     return {
         "decision": proposal.decision.value,
@@ -46,48 +57,48 @@ def pack_proposal(ledger: Ledger, proposal: Proposal) -> Body:
     }
 
 
-def proposal_of(ledger: Ledger, body: Mapping[str, Any]) -> Proposal:
+def unpack_proposal(ledger: Ledger, body: Mapping[str, Any]) -> Proposal:
     files = body["files"]
     return Proposal(
         Decision(body["decision"]),
-        None if body["rulebook"] is None else ledger.text(body["rulebook"]),
-        None if files is None else {name: ledger.text(text) for name, text in files.items()},
+        None if body["rulebook"] is None else ledger.get_text(body["rulebook"]),
+        None if files is None else {name: ledger.get_text(text) for name, text in files.items()},
         body["diagnosis"],
         body.get("unusable", ""),
     )
 
 
-def pack_judgement(judgement: Judgement) -> Body:
+def pack_judgement(judgement: Judgement) -> EventBody:
     return {"faithful": judgement.faithful, "rules": dict(judgement.rules), "reason": judgement.reason}
 
 
-def pack_verdict(verdict: Verdict) -> Body:
+def pack_verdict(verdict: Verdict) -> EventBody:
     body = asdict(verdict)
-    example = verdict.counterexample
-    if example is not None:
-        body["counterexample"]["action"] = pack_action(example.action)
+    counterexample = verdict.counterexample
+    if counterexample is not None:
+        body["counterexample"]["action"] = pack_action(counterexample.action)
     return body
 
 
-def verdict_of(body: Mapping[str, Any]) -> Verdict:
-    example, fault, judgement = body["counterexample"], body["fault"], body["judgement"]
+def unpack_verdict(body: Mapping[str, Any]) -> Verdict:
+    counterexample, fault, judgement = body["counterexample"], body["fault"], body["judgement"]
     return Verdict(
-        Outcome(body["outcome"]),
+        VerdictKind(body["outcome"]),
         body["reason"],
-        None if example is None else _counterexample(example),
-        None if fault is None else Fault(**fault),
+        None if counterexample is None else _unpack_counterexample(counterexample),
+        None if fault is None else ProgramError(**fault),
         None if judgement is None else Judgement(**judgement),
         body["replayed"],
         body["seconds"],
     )
 
 
-def _counterexample(body: Mapping[str, Any]) -> Counterexample:
-    regions = tuple(Region(*row[:5], *map(tuple, row[5:])) for row in body["regions"])
+def _unpack_counterexample(body: Mapping[str, Any]) -> Counterexample:
+    regions = tuple(MismatchRegion(*row[:5], *map(tuple, row[5:])) for row in body["regions"])
     return Counterexample(
         **{
             **body,
-            "action": action_of(body["action"]),
+            "action": unpack_action(body["action"]),
             "expected": Status(body["expected"]),
             "predicted": Status(body["predicted"]),
             "regions": regions,
@@ -95,28 +106,28 @@ def _counterexample(body: Mapping[str, Any]) -> Counterexample:
     )
 
 
-def pack_plan(ledger: Ledger, member: int, found: Plan | NoPlan, subgoal: Subgoal | None) -> Body:
-    body: Body = {
+def pack_plan(ledger: Ledger, member: int, result: Plan | NoPlan, subgoal: Subgoal | None) -> EventBody:
+    body: EventBody = {
         "member": member,
         "subgoal": ledger.put_text(subgoal.source) if subgoal else None,
         "question": subgoal.question if subgoal else "",
-        "nodes": found.nodes,
-        "seconds": found.seconds,
-        "cut": found.cut,
+        "nodes": result.nodes,
+        "seconds": result.seconds,
+        "cut": result.cut,
     }
-    if isinstance(found, Plan):
-        return body | {"actions": [pack_action(a) for a in found.actions], "certified": found.certified, "method": found.method}
-    return body | {"actions": None, "reason": found.reason, "exhausted": found.exhausted}
+    if isinstance(result, Plan):
+        return body | {"actions": [pack_action(a) for a in result.actions], "certified": result.certified, "method": result.method}
+    return body | {"actions": None, "reason": result.reason, "exhausted": result.exhausted}
 
 
-def pack_exploration(ledger: Ledger, answer: Subgoal | Probe) -> Body:
-    if isinstance(answer, Probe):
-        return {"probe": pack_action(answer.action), "question": answer.question}
-    unusable = {"unusable": answer.unusable} if answer.unusable else {}
-    return {"subgoal": ledger.put_text(answer.source), "question": answer.question, **unusable}
+def pack_exploration(ledger: Ledger, exploration: Subgoal | Probe) -> EventBody:
+    if isinstance(exploration, Probe):
+        return {"probe": pack_action(exploration.action), "question": exploration.question}
+    unusable = {"unusable": exploration.unusable} if exploration.unusable else {}
+    return {"subgoal": ledger.put_text(exploration.source), "question": exploration.question, **unusable}
 
 
-def exploration_of(ledger: Ledger, body: Mapping[str, Any]) -> Subgoal | Probe:
+def unpack_exploration(ledger: Ledger, body: Mapping[str, Any]) -> Subgoal | Probe:
     if "subgoal" in body:
-        return Subgoal(ledger.text(body["subgoal"]), body["question"], body.get("unusable", ""))
+        return Subgoal(ledger.get_text(body["subgoal"]), body["question"], body.get("unusable", ""))
     return Probe(Action(*body["probe"]), body["question"])

@@ -20,19 +20,19 @@ import numpy as np
 from lawbook.core.record import Action, Frame, Observation, Status
 from lawbook.errors import LawbookError, UsageError
 from lawbook.ledger import sqlite_store
-from lawbook.ledger.sqlite_store import COLUMNS, canonical, chained
+from lawbook.ledger.sqlite_store import COLUMNS, encode_canonical, hash_event
 
 GENESIS = "0" * 64
 """What stands in place of a previous hash before the first event."""
 
-_STUMBLES = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError)
+_READ_ERRORS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError)
 """What reading an event raises that does not say what it should."""
 _SHAPE = struct.Struct("<II")
-_PAGE = 512
+_PAGE_ROWS = 512
 _CACHED_FRAMES = 64
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
     """What an event tells."""
 
     OPEN = "open"
@@ -56,7 +56,7 @@ class Event:
 
     seq: int
     time: float
-    kind: Kind
+    kind: EventKind
     body: Mapping[str, Any]
     prev_hash: str
     hash: str
@@ -64,14 +64,14 @@ class Event:
 
 
 @dataclass
-class _Tail:
+class _PendingBatch:
     """What has been appended and is not durable yet: events as rows, contents by id, and how many of those an event has claimed."""
 
     rows: list[tuple[tuple[Any, ...], int]] = field(default_factory=list)
     contents: dict[str, tuple[str, bytes]] = field(default_factory=dict)
 
     @property
-    def claimed(self) -> int:
+    def n_claimed(self) -> int:
         return self.rows[-1][1] if self.rows else 0
 
 
@@ -87,9 +87,9 @@ class Ledger:
         self.path = path
         self._db = database
         self._lock = lock
-        self._turn = RLock()  # one statement at a time: sqlite3 shares prepared statements between threads
-        self._tail = _Tail()
-        self._known = {row[0] for row in self._query("SELECT id FROM contents")} if lock is not None else set()
+        self._statement_lock = RLock()  # one statement at a time: sqlite3 shares prepared statements between threads
+        self._pending = _PendingBatch()
+        self._stored_ids = {row[0] for row in self._query("SELECT id FROM contents")} if lock is not None else set()
         self._cached_frame = lru_cache(_CACHED_FRAMES)(self._read_frame)
 
     @classmethod
@@ -100,7 +100,7 @@ class Ledger:
         try:
             if path.exists():
                 raise UsageError(f"{path} exists already; a run starts in a folder of its own.")
-            return cls(path, sqlite_store.make(path), lock)
+            return cls(path, sqlite_store.create_file(path), lock)
         except BaseException:
             os.close(lock)
             raise
@@ -119,46 +119,56 @@ class Ledger:
                 os.close(lock)
             raise
 
-    def append(self, kind: Kind, body: Mapping[str, Any], *, now: float | None = None) -> Event:
+    def append(self, kind: EventKind, body: Mapping[str, Any], *, now: float | None = None) -> Event:
         """Add one event: visible here at once, durable with the next `commit`.
 
         `body` is anything JSON can hold, NaN and infinities aside. Raises ValueError or TypeError when it cannot be written down.
         """
         if self._lock is None:
             raise RuntimeError("this ledger is not open for writing")
-        seq, prev_hash = self._end()
-        when = (time.time() if now is None else float(now)) + 0.0  # SQLite knows no -0.0
-        text = canonical(dict(body))
-        stored = canonical(list(self._tail.contents)[self._tail.claimed :])
-        row = (seq + 1, when, Kind(kind).value, text, stored, prev_hash, chained(seq + 1, when, kind, text, stored, prev_hash))
-        self._tail.rows.append((row, len(self._tail.contents)))
-        return _event(row)
+        seq, prev_hash = self._read_last()
+        timestamp = (time.time() if now is None else float(now)) + 0.0  # SQLite knows no -0.0
+        encoded_body = encode_canonical(dict(body))
+        stored = encode_canonical(list(self._pending.contents)[self._pending.n_claimed :])
+        row = (
+            seq + 1,
+            timestamp,
+            EventKind(kind).value,
+            encoded_body,
+            stored,
+            prev_hash,
+            hash_event(seq + 1, timestamp, kind, encoded_body, stored, prev_hash),
+        )
+        self._pending.rows.append((row, len(self._pending.contents)))
+        return _parse_event(row)
 
     def commit(self) -> None:
         """Make everything appended durable, in one transaction. When it fails nothing of it is on disk, and it can be tried again.
 
         Frames and texts that no event has followed yet wait for the next one. Raises LawbookError when the disk will not take it.
         """
-        tail = self._tail
-        if not tail.rows:
+        pending = self._pending
+        if not pending.rows:
             return
-        contents = list(tail.contents.items())
-        rest = _Tail(contents=dict(contents[tail.claimed :]))
+        contents = list(pending.contents.items())
+        remaining = _PendingBatch(contents=dict(contents[pending.n_claimed :]))
         try:
-            with self._turn:
+            with self._statement_lock:
                 self._db.execute("BEGIN IMMEDIATE")
                 self._db.executemany(
                     "INSERT INTO contents (id, kind, data) VALUES (?, ?, ?)",
-                    [(name, kind, data) for name, (kind, data) in contents[: tail.claimed]],
+                    [(content_id, kind, data) for content_id, (kind, data) in contents[: pending.n_claimed]],
                 )
-                self._db.executemany(f"INSERT INTO events ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", [row for row, _ in tail.rows])
+                self._db.executemany(
+                    f"INSERT INTO events ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", [row for row, _ in pending.rows]
+                )
                 self._db.execute("COMMIT")
-                self._tail = rest
+                self._pending = remaining
         except BaseException as error:
             if self._db.in_transaction:
                 self._db.rollback()
-            elif self._stands(tail):  # interrupted just after the transaction was through
-                self._tail = rest
+            elif self._is_committed(pending):  # interrupted just after the transaction was through
+                self._pending = remaining
             if isinstance(error, sqlite3.Error):
                 raise LawbookError(f"The ledger {self.path} could not be written ({error}); make room, then resume.") from error
             raise
@@ -169,56 +179,57 @@ class Ledger:
             raise ValueError(f"a frame is a non-empty H x W array of uint8, not {frame.dtype} of shape {frame.shape}")
         return self._put("frame", _SHAPE.pack(*frame.shape) + frame.tobytes())
 
-    def frame(self, name: str) -> Frame:
+    def get_frame(self, content_id: str) -> Frame:
         """The frame with that id, H x W uint8, read-only. Raises UsageError when it is not there or has been altered."""
-        return self._cached_frame(name)
+        return self._cached_frame(content_id)
 
     def put_text(self, text: str) -> str:
         """Store a text by content; returns its id."""
         return self._put("text", text.encode("utf-8", "surrogatepass"))
 
-    def text(self, name: str) -> str:
+    def get_text(self, content_id: str) -> str:
         """The text with that id. Raises UsageError when it is not there or has been altered."""
-        return self._content("text", name).decode("utf-8", "surrogatepass")
+        return self._read_content("text", content_id).decode("utf-8", "surrogatepass")
 
-    def events(self, kinds: Iterable[Kind] | None = None, after: int = -1) -> Iterator[Event]:
+    def read_events(self, kinds: Iterable[EventKind] | None = None, after_seq: int = -1) -> Iterator[Event]:
         """Events with a seq above `after`, in order; of these kinds only, when given. Sees what is appended while it runs."""
-        wanted = None if kinds is None else sorted({Kind(kind).value for kind in kinds})
-        only = "" if wanted is None else f"AND kind IN ({','.join('?' * len(wanted))})"
+        kind_values = None if kinds is None else sorted({EventKind(kind).value for kind in kinds})
+        kind_filter = "" if kind_values is None else f"AND kind IN ({','.join('?' * len(kind_values))})"
         while True:
             # Whole pages, so that no cursor stays open: a reader that dawdles must not keep the writer's log from being folded in.
             rows = self._query(
-                f"SELECT {COLUMNS} FROM events WHERE seq > ? {only} ORDER BY seq LIMIT {_PAGE}", (after, *(wanted or ()))
+                f"SELECT {COLUMNS} FROM events WHERE seq > ? {kind_filter} ORDER BY seq LIMIT {_PAGE_ROWS}",
+                (after_seq, *(kind_values or ())),
             )
-            if len(rows) < _PAGE:
+            if len(rows) < _PAGE_ROWS:
                 rows += [
                     row
-                    for row, _ in self._tail.rows
-                    if row[0] > (rows[-1][0] if rows else after) and (wanted is None or row[2] in wanted)
+                    for row, _ in self._pending.rows
+                    if row[0] > (rows[-1][0] if rows else after_seq) and (kind_values is None or row[2] in kind_values)
                 ]
             if not rows:
                 return
             for row in rows:
-                yield _event(row)
-            after = rows[-1][0]
+                yield _parse_event(row)
+            after_seq = rows[-1][0]
 
     def __iter__(self) -> Iterator[Event]:
-        return self.events()
+        return self.read_events()
 
     def __len__(self) -> int:
         """Number of events, those not durable yet included."""
-        return self._end()[0] + 1
+        return self._read_last()[0] + 1
 
     @property
     def head(self) -> str:
         """Hash of the last event. Published at the end of a run: the chain shows edits, only the head shows truncation."""
-        return self._end()[1]
+        return self._read_last()[1]
 
     def check(self) -> str | None:
         """None when every durable event, frame and text is as it was written; else a sentence that names the first that is not."""
         try:
             self._query("BEGIN")  # one view of the file, however long this takes and whoever writes meanwhile
-            return self._check()
+            return self._find_damage()
         except UsageError as error:
             return str(error)
         finally:
@@ -239,82 +250,82 @@ class Ledger:
         """Close it. Whoever read it and stumbled is told so where that is because it was altered: raises UsageError then."""
         try:
             if self._lock is None and error is not None:
-                self.explain(error)
+                self.raise_if_altered(error)
         finally:
             self.close()
 
-    def explain(self, error: BaseException) -> None:
+    def raise_if_altered(self, error: BaseException) -> None:
         """Raise UsageError where `error` came of reading a ledger that has been altered; else return."""
-        if isinstance(error, _STUMBLES) and not isinstance(error, LawbookError):
-            broken = self.check()
-            if broken is not None:
-                raise UsageError(f"The ledger {self.path} has been altered: {broken}") from error
+        if isinstance(error, _READ_ERRORS) and not isinstance(error, LawbookError):
+            damage = self.check()
+            if damage is not None:
+                raise UsageError(f"The ledger {self.path} has been altered: {damage}") from error
 
-    def _end(self) -> tuple[int, str]:
+    def _read_last(self) -> tuple[int, str]:
         """(seq, hash) of the last event; (-1, GENESIS) when there is none."""
-        if self._tail.rows:
-            row = self._tail.rows[-1][0]
+        if self._pending.rows:
+            row = self._pending.rows[-1][0]
             return row[0], row[-1]
-        found = self._query("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1")
-        return (found[0][0], found[0][1]) if found else (-1, GENESIS)
+        rows = self._query("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1")
+        return (rows[0][0], rows[0][1]) if rows else (-1, GENESIS)
 
-    def _stands(self, tail: _Tail) -> bool:
-        last = tail.rows[-1][0]
+    def _is_committed(self, pending: _PendingBatch) -> bool:
+        last = pending.rows[-1][0]
         return bool(self._query("SELECT 1 FROM events WHERE seq = ? AND hash = ?", (last[0], last[-1])))
 
     def _put(self, kind: str, payload: bytes) -> str:
-        name = sqlite_store.content_id(kind, payload)
-        if name not in self._known:
-            self._tail.contents[name] = (kind, sqlite_store.packed(payload))
-            self._known.add(name)
-        return name
+        content_id = sqlite_store.hash_content(kind, payload)
+        if content_id not in self._stored_ids:
+            self._pending.contents[content_id] = (kind, sqlite_store.compress(payload))
+            self._stored_ids.add(content_id)
+        return content_id
 
-    def _read_frame(self, name: str) -> Frame:
-        payload = self._content("frame", name)
+    def _read_frame(self, content_id: str) -> Frame:
+        payload = self._read_content("frame", content_id)
         shape = _SHAPE.unpack_from(payload)
         return np.frombuffer(payload, np.uint8, offset=_SHAPE.size).reshape(shape)
 
-    def _content(self, kind: str, name: str) -> bytes:
-        found = self._tail.contents.get(name)
-        rows = [found] if found else self._query("SELECT kind, data FROM contents WHERE id = ?", (name,))
+    def _read_content(self, kind: str, content_id: str) -> bytes:
+        pending_content = self._pending.contents.get(content_id)
+        rows = [pending_content] if pending_content else self._query("SELECT kind, data FROM contents WHERE id = ?", (content_id,))
         if not rows or rows[0][0] != kind:
-            raise UsageError(f"The ledger {self.path} holds no {kind} {name}; it is incomplete or has been altered.")
-        payload = sqlite_store.intact(name, *rows[0])
+            raise UsageError(f"The ledger {self.path} holds no {kind} {content_id}; it is incomplete or has been altered.")
+        payload = sqlite_store.decompress_verified(content_id, *rows[0])
         if payload is None:
-            raise UsageError(f"The {kind} {name} in the ledger {self.path} has been altered.")
+            raise UsageError(f"The {kind} {content_id} in the ledger {self.path} has been altered.")
         return payload
 
     def _query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
-            with self._turn:
+            with self._statement_lock:
                 return self._db.execute(statement, values).fetchall()
         except sqlite3.DatabaseError as error:
             raise UsageError(f"The ledger {self.path} cannot be read ({error}); it is damaged or closed.") from error
 
-    def _check(self) -> str | None:
-        prev_hash, expected, key, start = GENESIS, 0, 0, -(2**63)
-        while rows := self._query(f"SELECT {COLUMNS} FROM events WHERE seq >= ? ORDER BY seq LIMIT {_PAGE}", (start,)):
-            start = rows[-1][0] + 1
+    def _find_damage(self) -> str | None:
+        prev_hash, expected_seq, content_key, start_seq = GENESIS, 0, 0, -(2**63)
+        while rows := self._query(f"SELECT {COLUMNS} FROM events WHERE seq >= ? ORDER BY seq LIMIT {_PAGE_ROWS}", (start_seq,)):
+            start_seq = rows[-1][0] + 1
             for row in rows:
-                if row[0] != expected:
-                    return f"Event {expected} is missing." if row[0] > expected else f"Event {row[0]} was inserted."
+                if row[0] != expected_seq:
+                    return f"Event {expected_seq} is missing." if row[0] > expected_seq else f"Event {row[0]} was inserted."
                 if row[5] != prev_hash:
-                    return f"Event {expected} does not follow from the one before it: one of the two has been altered or moved."
+                    return f"Event {expected_seq} does not follow from the one before it: one of the two has been altered or moved."
                 try:
-                    sound, event = row[6] == chained(*row[:6]), _event(row)
+                    is_intact, event = row[6] == hash_event(*row[:6]), _parse_event(row)
                 except (TypeError, UsageError):
-                    sound = False
-                if not sound:
-                    return f"Event {expected} has been altered."
-                for name in event.stored:
-                    key += 1
-                    found = self._query("SELECT id, kind, data FROM contents WHERE key = ?", (key,))
-                    if not found or found[0][0] != name:
-                        return f"The frame or text {name}, stored with event {expected}, is missing or out of place."
-                    if sqlite_store.intact(*found[0]) is None:
-                        return f"The {found[0][1]} {name}, stored with event {expected}, has been altered."
-                prev_hash, expected = row[6], expected + 1
-        if self._query("SELECT 1 FROM contents WHERE key > ? OR key < 1", (key,)):
+                    is_intact = False
+                if not is_intact:
+                    return f"Event {expected_seq} has been altered."
+                for content_id in event.stored:
+                    content_key += 1
+                    content_rows = self._query("SELECT id, kind, data FROM contents WHERE key = ?", (content_key,))
+                    if not content_rows or content_rows[0][0] != content_id:
+                        return f"The frame or text {content_id}, stored with event {expected_seq}, is missing or out of place."
+                    if sqlite_store.decompress_verified(*content_rows[0]) is None:
+                        return f"The {content_rows[0][1]} {content_id}, stored with event {expected_seq}, has been altered."
+                prev_hash, expected_seq = row[6], expected_seq + 1
+        if self._query("SELECT 1 FROM contents WHERE key > ? OR key < 1", (content_key,)):
             return "A frame or text was inserted that belongs to no event."
         return None
 
@@ -342,7 +353,7 @@ class StoredFrames(Sequence[Frame]):
             return StoredFrames(self._ledger, self._names[index], None)
         at = range(len(self))[index]
         kept = self._settled if at == len(self) - 1 else None
-        return self._ledger.frame(self._names[at]) if kept is None else kept
+        return self._ledger.get_frame(self._names[at]) if kept is None else kept
 
 
 def pack_observation(ledger: Ledger, observation: Observation, action: Action | None, trajectory: int) -> dict[str, Any]:
@@ -363,15 +374,15 @@ def pack_observation(ledger: Ledger, observation: Observation, action: Action | 
 def read_observation(ledger: Ledger, body: Mapping[str, Any]) -> Observation:
     """The observation of an OBSERVE body; animation frames are read when they are looked at. Raises UsageError when it is none."""
     try:
-        frames = StoredFrames(ledger, body["frames"], ledger.frame(body["frames"][-1]))
+        frames = StoredFrames(ledger, body["frames"], ledger.get_frame(body["frames"][-1]))
         return Observation(frames, Status(body["status"]), body["level"], tuple(body["available"]))
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise UsageError(f"An observation in the ledger {ledger.path} cannot be read ({error!r}); it has been altered.") from error
 
 
-def _event(row: Sequence[Any]) -> Event:
-    seq, when, kind, body, stored, prev_hash, own_hash = row
+def _parse_event(row: Sequence[Any]) -> Event:
+    seq, timestamp, kind, body, stored, prev_hash, own_hash = row
     try:
-        return Event(seq, when, Kind(kind), json.loads(body), prev_hash, own_hash, tuple(json.loads(stored)))
+        return Event(seq, timestamp, EventKind(kind), json.loads(body), prev_hash, own_hash, tuple(json.loads(stored)))
     except (ValueError, TypeError) as error:
         raise UsageError(f"Event {seq} of the ledger cannot be read ({error}); it has been altered.") from error

@@ -14,9 +14,9 @@ from typing import Any
 
 from lawbook.errors import UsageError
 
-SCHEMA = 1
+SCHEMA_VERSION = 1
 """Number of the form of the file; a ledger with a higher one is refused."""
-APPLICATION = 0x4C415742
+APPLICATION_ID = 0x4C415742
 """`LAWB`, in the file's header."""
 TABLES = """
 CREATE TABLE events (seq INTEGER PRIMARY KEY, time REAL NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, stored TEXT NOT NULL,
@@ -28,39 +28,41 @@ COLUMNS = "seq, time, kind, body, stored, prev_hash, hash"
 _ZLIB_LEVEL = 3  # as fast as 1 on 64 x 64 frames (9 us), 8% smaller
 
 
-canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+encode_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 """JSON with sorted keys, compact, ASCII. Raises TypeError or ValueError for what JSON cannot hold (NaN too)."""
 
 
-def chained(*row: Any) -> str:
+def hash_event(*row: Any) -> str:
     """SHA-256 of (seq, time, kind, body, stored, prev_hash). As a JSON list no field can spill into the next."""
-    return sha256(canonical(row).encode()).hexdigest()
+    return sha256(encode_canonical(row).encode()).hexdigest()
 
 
-def content_id(kind: str, payload: bytes) -> str:
+def hash_content(kind: str, payload: bytes) -> str:
     """BLAKE2b, 160 bits, a family of its own for each kind of content."""
     return blake2b(payload, digest_size=20, person=kind.encode()).hexdigest()
 
 
-def packed(payload: bytes) -> bytes:
+def compress(payload: bytes) -> bytes:
     return zlib.compress(payload, _ZLIB_LEVEL)
 
 
-def intact(name: str, kind: str, data: bytes) -> bytes | None:
+def decompress_verified(expected_id: str, kind: str, data: bytes) -> bytes | None:
     """The payload of stored content, or None when it is not what its id says."""
     try:
         payload = zlib.decompress(data)
-        return payload if content_id(kind, payload) == name else None
+        return payload if hash_content(kind, payload) == expected_id else None
     except (zlib.error, TypeError, ValueError, AttributeError):
         return None
 
 
-def make(path: Path) -> sqlite3.Connection:
+def create_file(path: Path) -> sqlite3.Connection:
     """A new, empty file. Raises UsageError when it cannot be written."""
     try:
         database = _connect(path, "rwc")
         database.execute("PRAGMA journal_mode = WAL")
-        database.executescript(f"BEGIN; PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA}; {TABLES} COMMIT;")
+        database.executescript(
+            f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION}; {TABLES} COMMIT;"
+        )
         return database
     except sqlite3.Error as error:
         raise UsageError(f"No ledger can be made at {path} ({error}); choose a folder that can be written.") from error
@@ -74,12 +76,14 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
         (schema,) = database.execute("PRAGMA user_version").fetchone()
     except sqlite3.Error as error:
         raise UsageError(f"{path} is not a ledger, or is damaged ({error}); name the folder of a run.") from error
-    if application == APPLICATION and schema <= SCHEMA:
+    if application == APPLICATION_ID and schema <= SCHEMA_VERSION:
         return database
     database.close()
-    if application != APPLICATION:
+    if application != APPLICATION_ID:
         raise UsageError(f"{path} is not a ledger; name the folder of a run.")
-    raise UsageError(f"{path} is from a newer Lawbook (ledger schema {schema}, this one reads up to {SCHEMA}); update Lawbook.")
+    raise UsageError(
+        f"{path} is from a newer Lawbook (ledger schema {schema}, this one reads up to {SCHEMA_VERSION}); update Lawbook."
+    )
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -95,11 +99,11 @@ def take_lock(path: Path) -> int:
 
     SQLite's own locks last a transaction, this one lasts a run. Raises UsageError when another process has it.
     """
-    side = path.with_name(path.name + ".lock")
+    lock_path = path.with_name(path.name + ".lock")
     try:
-        descriptor = os.open(side, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise UsageError(f"{side} cannot be written ({error.strerror}); choose a folder that can be written.") from error
+        raise UsageError(f"{lock_path} cannot be written ({error.strerror}); choose a folder that can be written.") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

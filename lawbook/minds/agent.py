@@ -8,7 +8,7 @@ from typing import NoReturn
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.results import Judgement
 from lawbook.errors import MindError, UsageError
-from lawbook.minds.base import Case, judge_by_trace
+from lawbook.minds.base import Case, judge_by_citations
 
 AGENTS = {
     "claude": "your installed Claude Code, headless (ANTHROPIC_API_KEY)",
@@ -16,7 +16,7 @@ AGENTS = {
 }
 
 
-class CoderMind:
+class CodingAgentMind:
     """agent: of AGENTS; model: as the agent calls it, empty for its own choice. drives: it is handed the wheel, not asked."""
 
     proposes = True
@@ -32,27 +32,27 @@ class CoderMind:
     explore = propose
 
     def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
-        return judge_by_trace(hypothesis)
+        return judge_by_citations(hypothesis)
 
     def receipt(self) -> Mapping[str, float | int | str]:
         return {}
 
 
-class CoderSource:
+class CodingAgentSource:
     """The entry point `coder`."""
 
     summary = "A command line agent at the wheel, confined to a workspace: coder:AGENT, coder:AGENT:MODEL."
 
     def names(self) -> Iterable[tuple[str, str]]:
-        return [(f"coder:{agent}", about) for agent, about in AGENTS.items()]
+        return [(f"coder:{agent}", description) for agent, description in AGENTS.items()]
 
-    def make(self, argument: str) -> CoderMind:
+    def make(self, argument: str) -> CodingAgentMind:
         agent, _, model = argument.partition(":")
         if agent not in AGENTS:
             raise UsageError(
-                f"There is no agent {agent!r} to put at the wheel; write --mind {' or --mind '.join(f'coder:{a}' for a in AGENTS)}."
+                f"There is no agent {agent!r} to put at the wheel; write --mind {' or --mind '.join(f'coder:{known_agent}' for known_agent in AGENTS)}."
             )
-        return CoderMind(agent, model)
+        return CodingAgentMind(agent, model)
 
 
-SOURCE = CoderSource()
+SOURCE = CodingAgentSource()

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, trace
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, find_rule_citations
 from lawbook.core.record import Action, Record
-from lawbook.core.results import Judgement, Outcome, Probe, Subgoal, Verdict
+from lawbook.core.results import Judgement, Probe, Subgoal, Verdict, VerdictKind
 
 
-class Why(StrEnum):
+class Trigger(StrEnum):
     """Why a mind is asked."""
 
     START = "start"  # nothing is believed yet
@@ -40,20 +40,20 @@ class Version:
 
     decision: Decision
     hypothesis: Hypothesis
-    outcome: Outcome
+    outcome: VerdictKind
     reason: str
-    at: int
+    n_actions: int
     diagnosis: str = ""
 
 
 @dataclass(frozen=True)
-class News:
+class PeerAction:
     """What was sent since this member last proposed, one for each action. What came back stands in the record.
 
     at: actions sent by then, this one included; driver: the member whose plan, probe or reset it was (None: the reset of a level
     that was over); kind: plan, probe or reset."""
 
-    at: int
+    n_actions: int
     driver: int | None
     kind: str
     actions: tuple[Action, ...]
@@ -67,7 +67,7 @@ class Exchange:
     receipt: Mapping[str, float | int | str] = field(default_factory=dict)
 
 
-class Desk(Protocol):
+class MindToolsProtocol(Protocol):
     """What a mind may use while it thinks. Nothing here sends an action; all of it is a function of the ledger."""
 
     def python(self, code: str) -> str:
@@ -97,7 +97,7 @@ class Case:
 
     interface: Interface
     record: Record
-    why: Why
+    trigger: Trigger
     hypothesis: Hypothesis | None
     admissible: bool
     verdict: Verdict | None
@@ -110,13 +110,13 @@ class Case:
     seed: int
     needs_rulebook: bool = True
     history: Sequence[Version] = ()
-    news: Sequence[News] = ()
+    peer_actions: Sequence[PeerAction] = ()
     notes: Sequence[str] = ()
     rivals: Sequence[Hypothesis] = field(default=())
     """The other members' hypotheses, so that a mind can keep its own different."""
     no_plan: str = ""
     """Why this member's program shows no way to its goal, as its last search said."""
-    desk: Desk | None = field(default=None, compare=False, repr=False)
+    tools: MindToolsProtocol | None = field(default=None, compare=False, repr=False)
 
 
 class Mind(Protocol):
@@ -142,16 +142,18 @@ class Mind(Protocol):
         ...
 
 
-def judge_by_trace(hypothesis: Hypothesis) -> Judgement:
+def judge_by_citations(hypothesis: Hypothesis) -> Judgement:
     """The mechanical judge: faithful when the rulebook has rules, each is cited in the code, and the code cites no other."""
-    found = trace(hypothesis)
-    rules = {rule: ", ".join(found.cited.get(rule, ())) or "not cited by any line of code" for rule in found.rules}
-    if not found.rules:
+    citations = find_rule_citations(hypothesis)
+    rules = {rule: ", ".join(citations.citations.get(rule, ())) or "not cited by any line of code" for rule in citations.rules}
+    if not citations.rules:
         return Judgement(False, rules, "The rulebook numbers no rules; begin each with R1, R2, ... at the start of a line.")
-    if found.uncited:
-        return Judgement(False, rules, f"No line of code cites {', '.join(found.uncited)}; implement it and cite it in a comment.")
-    if found.unknown:
-        return Judgement(False, rules, f"The code cites {', '.join(found.unknown)}, which the rulebook does not hold.")
+    if citations.uncited:
+        return Judgement(
+            False, rules, f"No line of code cites {', '.join(citations.uncited)}; implement it and cite it in a comment."
+        )
+    if citations.unknown:
+        return Judgement(False, rules, f"The code cites {', '.join(citations.unknown)}, which the rulebook does not hold.")
     return Judgement(True, rules)
 
 

@@ -10,7 +10,7 @@ from lawbook.core.perception import clicks
 from lawbook.core.record import Action, Frame, Status
 from lawbook.core.results import Judgement, Probe
 from lawbook.errors import MindError, UsageError
-from lawbook.minds.base import Case, judge_by_trace
+from lawbook.minds.base import Case, judge_by_citations
 
 Graph = dict[bytes, dict[Action, bytes]]
 
@@ -25,53 +25,55 @@ class GraphMind:
         raise MindError("The mind graph proposes nothing; play it with --protocol vanilla.")
 
     def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
-        return judge_by_trace(hypothesis)
+        return judge_by_citations(hypothesis)
 
     def explore(self, case: Case) -> Probe:
         """The first action of the shortest known way to a frame with an untried action; that action where it is this frame."""
-        graph, frames = _remembered(case)
-        last = case.record.here.last
-        tries = tuple(last.available or case.interface.actions)
-        start = last.frame.tobytes()
-        frames[start] = last.frame
-        fringe: deque[tuple[bytes, Action | None]] = deque([(start, None)])
-        known = {start}
-        while fringe:
-            here, first = fringe.popleft()
-            done = graph.get(here, {})
-            for action in _actions(frames[here], tries, case.interface.clicks):
-                if action not in done:
-                    return Probe(first or action, "What comes of it?" if first is None else "On the way to something untried.")
-            for action, there in done.items():
-                if there and there not in known:
-                    known.add(there)
-                    fringe.append((there, first or action))
-        action = _actions(last.frame, tries, case.interface.clicks)[case.call % len(tries)]
+        graph, frames = _build_graph(case)
+        observation = case.record.current.last
+        action_ids = tuple(observation.available or case.interface.actions)
+        start = observation.frame.tobytes()
+        frames[start] = observation.frame
+        frontier: deque[tuple[bytes, Action | None]] = deque([(start, None)])
+        visited = {start}
+        while frontier:
+            node, first_action = frontier.popleft()
+            transitions = graph.get(node, {})
+            for action in _list_actions(frames[node], action_ids, case.interface.clicks):
+                if action not in transitions:
+                    return Probe(
+                        first_action or action, "What comes of it?" if first_action is None else "On the way to something untried."
+                    )
+            for action, successor in transitions.items():
+                if successor and successor not in visited:
+                    visited.add(successor)
+                    frontier.append((successor, first_action or action))
+        action = _list_actions(observation.frame, action_ids, case.interface.clicks)[case.call % len(action_ids)]
         return Probe(action, "Everything within reach has been tried; once more?")
 
     def receipt(self) -> Mapping[str, float | int | str]:
         return {}
 
 
-def _remembered(case: Case) -> tuple[Graph, dict[bytes, Frame]]:
+def _build_graph(case: Case) -> tuple[Graph, dict[bytes, Frame]]:
     """Frame -> action -> the frame it led to, or nothing where it ended the level; and the frames."""
     graph: Graph = {}
     frames: dict[bytes, Frame] = {}
     for trajectory in case.record:
-        for step, (action, seen) in enumerate(trajectory.steps):
-            before = trajectory.frame(step)
-            key = before.tobytes()
-            frames.setdefault(key, before)
-            frames.setdefault(seen.frame.tobytes(), seen.frame)
-            graph.setdefault(key, {})[action] = seen.frame.tobytes() if seen.status is Status.RUNNING else b""
+        for step, (action, observation) in enumerate(trajectory.steps):
+            frame = trajectory.get_frame(step)
+            node = frame.tobytes()
+            frames.setdefault(node, frame)
+            frames.setdefault(observation.frame.tobytes(), observation.frame)
+            graph.setdefault(node, {})[action] = observation.frame.tobytes() if observation.status is Status.RUNNING else b""
     return graph, frames
 
 
-def _actions(frame: Frame, tries: tuple[int, ...], clicking: tuple[int, ...]) -> list[Action]:
+def _list_actions(frame: Frame, action_ids: tuple[int, ...], click_ids: tuple[int, ...]) -> list[Action]:
     """What can be tried in a frame: every action, clicks on one of each kind of thing."""
-    found = [Action(number) for number in tries if number not in clicking]
-    places = clicks(frame) if any(number in clicking for number in tries) else []
-    return found + [Action(number, place.x, place.y) for number in tries if number in clicking for place in places]
+    simple_actions = [Action(number) for number in action_ids if number not in click_ids]
+    cells = clicks(frame) if any(number in click_ids for number in action_ids) else []
+    return simple_actions + [Action(number, cell.x, cell.y) for number in action_ids if number in click_ids for cell in cells]
 
 
 class GraphSource:

@@ -9,7 +9,7 @@ from lawbook.core.hypothesis import Hypothesis, Proposal
 from lawbook.core.record import Action
 from lawbook.core.results import Judgement, Probe
 from lawbook.errors import MindError, UsageError
-from lawbook.minds.base import Case, judge_by_trace
+from lawbook.minds.base import Case, judge_by_citations
 
 
 class RandomMind:
@@ -22,16 +22,16 @@ class RandomMind:
         raise MindError("The mind random proposes nothing; play it with --protocol vanilla.")
 
     def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
-        return judge_by_trace(hypothesis)
+        return judge_by_citations(hypothesis)
 
     def explore(self, case: Case) -> Probe:
-        dice = Random(f"random:{case.seed}:{case.call}")
-        last = case.record.last
-        action = dice.choice((last.available if last else ()) or case.interface.actions)
+        rng = Random(f"random:{case.seed}:{case.call}")
+        observation = case.record.last
+        action = rng.choice((observation.available if observation else ()) or case.interface.actions)
         if action not in case.interface.clicks:
             return Probe(Action(action), "What comes of it?")
         height, width = case.interface.shape
-        return Probe(Action(action, dice.randrange(width), dice.randrange(height)), "What comes of it?")
+        return Probe(Action(action, rng.randrange(width), rng.randrange(height)), "What comes of it?")
 
     def receipt(self) -> Mapping[str, float | int | str]:
         return {}

@@ -9,25 +9,27 @@ from lawbook.minds.base import Mind, MindSource
 GROUP = "lawbook.minds"
 
 
-def mind_names() -> list[str]:
-    return list(plugins.offered(GROUP))
+def list_mind_names() -> list[str]:
+    return list(plugins.list_entry_points(GROUP))
 
 
-def mind_source(name: str) -> MindSource:
+def load_mind_source(name: str) -> MindSource:
     """Raises UsageError for one that is not there or cannot be had."""
-    known = plugins.offered(GROUP)
-    if name not in known:
-        raise UsageError(f"There is no mind {name!r}.{plugins.nearest(name, known)} There is: {', '.join(known)}.")
-    source = plugins.load(known[name], f"{name} minds")
+    entry_points = plugins.list_entry_points(GROUP)
+    if name not in entry_points:
+        raise UsageError(
+            f"There is no mind {name!r}.{plugins.suggest_name(name, entry_points)} There is: {', '.join(entry_points)}."
+        )
+    source = plugins.load_entry_point(entry_points[name], f"{name} minds")
     if not isinstance(source, MindSource):
-        raise UsageError(f"{known[name].value} makes no minds; it needs a summary, names() and make(argument).")
+        raise UsageError(f"{entry_points[name].value} makes no minds; it needs a summary, names() and make(argument).")
     return source
 
 
-def make_mind(text: str, *, images: bool = False) -> Mind:
+def make_mind(address: str, *, images: bool = False) -> Mind:
     """The mind called `name` or `name:argument`. images: one that is shown pictures too. Raises UsageError."""
-    name, _, argument = text.partition(":")
-    source = mind_source(name)
+    name, _, argument = address.partition(":")
+    source = load_mind_source(name)
     if not images:
         return source.make(argument)
     if not getattr(source, "pictures", False):

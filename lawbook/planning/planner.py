@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lawbook.core.record import Action, Trajectory
-from lawbook.core.results import Fault, Limits, NoPlan, Plan, Prediction, Start
+from lawbook.core.results import InitialObservation, Limits, NoPlan, Plan, Prediction, ProgramError
 from lawbook.sandbox.host import Program
 
 
 def find_plan(
-    program: Program, here: Trajectory, limits: Limits, subgoal: str | None = None, clicks: Sequence[int] = ()
-) -> Plan | NoPlan | Fault:
+    program: Program, trajectory: Trajectory, limits: Limits, subgoal: str | None = None, clicks: Sequence[int] = ()
+) -> Plan | NoPlan | ProgramError:
     """The shortest way within `limits` from where `here` has got to, to a state where the goal is predicted.
 
     subgoal: source of `def subgoal(state) -> bool`; None: the program's own `is_goal`. clicks: ids that need x and y. A state
@@ -20,48 +20,48 @@ def find_plan(
     arrives elsewhere than the first. Whatever goes wrong where a subgoal's code runs beside the program is a Fault of kind
     `subgoal`: it says nothing against the program, which cannot be told from it there.
     """
-    worker = program.worker()
-    if isinstance(worker, Fault):
+    worker = program.start_worker()
+    if isinstance(worker, ProgramError):
         return worker
     with worker:
-        replay = worker.replay(Start.of(here.first), here.actions)
+        replay = worker.replay(InitialObservation.from_observation(trajectory.first), trajectory.actions)
         if replay.fault:
             return replay.fault
-        found = worker.search(limits, subgoal, clicks=clicks)
-    if isinstance(found, Fault):
-        return _of(subgoal, found)
-    if isinstance(found, NoPlan):
-        return found
-    rolled = roll(program, here, found.actions, subgoal)
-    if isinstance(rolled, Fault):
-        return rolled
-    predictions, holds = rolled
-    if not holds and found.method == "own":
+        result = worker.search(limits, subgoal, clicks=clicks)
+    if isinstance(result, ProgramError):
+        return _attribute_to_subgoal(subgoal, result)
+    if isinstance(result, NoPlan):
+        return result
+    rollout = roll(program, trajectory, result.actions, subgoal)
+    if isinstance(rollout, ProgramError):
+        return rollout
+    predictions, holds = rollout
+    if not holds and result.method == "own":
         reason = "The program's own plan does not end in the goal when it is rolled."
-        return NoPlan(reason, exhausted=False, cut=None, nodes=found.nodes, seconds=found.seconds)
+        return NoPlan(reason, exhausted=False, cut=None, nodes=result.nodes, seconds=result.seconds)
     if not holds:
         reason = "A search reached the goal, but the same actions rolled from the start do not"
-        why = "step uses more than its state and action, or changes a state in place"
-        return _of(subgoal, Fault("unrepeatable", f"{reason}: {why}."))
-    return Plan(found.actions, predictions, found.certified, found.cut, found.nodes, found.seconds, found.method)
+        explanation = "step uses more than its state and action, or changes a state in place"
+        return _attribute_to_subgoal(subgoal, ProgramError("unrepeatable", f"{reason}: {explanation}."))
+    return Plan(result.actions, predictions, result.certified, result.cut, result.nodes, result.seconds, result.method)
 
 
 def roll(
-    program: Program, here: Trajectory, actions: Sequence[Action], subgoal: str | None = None
-) -> tuple[tuple[Prediction, ...], bool] | Fault:
+    program: Program, trajectory: Trajectory, actions: Sequence[Action], subgoal: str | None = None
+) -> tuple[tuple[Prediction, ...], bool] | ProgramError:
     """Replay `here` in a fresh worker and go on with `actions`: what each is predicted to show; does the goal hold at the end?"""
-    worker = program.worker()
-    if isinstance(worker, Fault):
+    worker = program.start_worker()
+    if isinstance(worker, ProgramError):
         return worker
     with worker:
-        replay = worker.replay(Start.of(here.first), [*here.actions, *actions])
+        replay = worker.replay(InitialObservation.from_observation(trajectory.first), [*trajectory.actions, *actions])
         if replay.fault:
             return replay.fault
-        start = len(here) + 1
+        start = len(trajectory) + 1
         predictions = tuple(Prediction(replay.frames[k].copy(), replay.statuses[k]) for k in range(start, start + len(actions)))
-        holds = worker.holds(subgoal)
-    return _of(subgoal, holds) if isinstance(holds, Fault) else (predictions, holds)
+        holds = worker.check_goal(subgoal)
+    return _attribute_to_subgoal(subgoal, holds) if isinstance(holds, ProgramError) else (predictions, holds)
 
 
-def _of(subgoal: str | None, fault: Fault) -> Fault:
+def _attribute_to_subgoal(subgoal: str | None, fault: ProgramError) -> ProgramError:
     return fault if subgoal is None else replace(fault, kind="subgoal")

@@ -15,7 +15,7 @@ POLICIES = (UNIFORM, DISAGREE)
 """uniform: a class of plans is drawn, each as likely (Eq. 33). disagree: the cheapest action on which members disagree most."""
 
 
-def classes(plans: Mapping[int, Plan]) -> list[list[int]]:
+def group_plans(plans: Mapping[int, Plan]) -> list[list[int]]:
     """Members grouped by identical nonempty plans, in order of their first member. Empty plans belong to no class."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for member in sorted(plans):
@@ -24,18 +24,18 @@ def classes(plans: Mapping[int, Plan]) -> list[list[int]]:
     return list(groups.values())
 
 
-def draw(groups: list[list[int]], seed: int, number: int) -> int:
+def draw_class(groups: list[list[int]], seed: int, n_draws: int) -> int:
     """Index of one class, uniformly; a function of the run's seed and how many draws came before."""
-    return random.Random(f"draw:{seed}:{number}").randrange(len(groups))
+    return random.Random(f"draw:{seed}:{n_draws}").randrange(len(groups))
 
 
-def explorer(members: list[int], seed: int, number: int) -> int:
+def draw_explorer(members: list[int], seed: int, n_actions: int) -> int:
     """Which member explores when none has a plan, uniformly; a function of the seed and how many actions came before."""
-    return random.Random(f"explorer:{seed}:{number}").choice(members)
+    return random.Random(f"explorer:{seed}:{n_actions}").choice(members)
 
 
 @dataclass(frozen=True)
-class Way:
+class DisagreementCandidate:
     """Something that could be sent, and where members part on it.
 
     actions: one, or a whole plan. plan: index of the class whose plan it is; None: a single action, to be sent as a probe.
@@ -45,43 +45,57 @@ class Way:
     """
 
     actions: tuple[Action, ...]
-    plan: int | None
+    class_index: int | None
     parts: tuple[tuple[int, ...], ...]
-    after: int
-    back: int = 0
+    split_step: int
+    recovery_cost: int = 0
 
     @property
-    def bits(self) -> float:
+    def information_bits(self) -> float:
         """What that action tells of who is right, every member being as likely: the entropy of the parts, in bits."""
         total = sum(map(len, self.parts))
         return -sum(len(part) / total * log2(len(part) / total) for part in self.parts)
 
 
-def way(actions: tuple[Action, ...], plan: int | None, seen: Mapping[int, Sequence[Prediction]], back: int) -> Way:
+def build_disagreement(
+    actions: tuple[Action, ...], class_index: int | None, member_predictions: Mapping[int, Sequence[Prediction]], recovery_cost: int
+) -> DisagreementCandidate:
     """A way with what members foresee of it: for each member, one prediction an action (fewer where its program fails on it).
 
     back: what a game over costs from here.
     """
     for step in range(len(actions)):
         parts: dict[tuple[Status, bytes] | None, list[int]] = {}
-        for member, predictions in seen.items():
-            shown = _compared(predictions[step]) if step < len(predictions) else None
-            parts.setdefault(shown, []).append(member)
+        for member, predictions in member_predictions.items():
+            outcome_key = _make_outcome_key(predictions[step]) if step < len(predictions) else None
+            parts.setdefault(outcome_key, []).append(member)
         if len(parts) > 1:
-            over = any(shown is not None and shown[0] is Status.OVER for shown in parts)
-            return Way(actions, plan, tuple(map(tuple, parts.values())), step + 1, back * over)
-    return Way(actions, plan, (tuple(seen),), len(actions))
+            any_over = any(outcome_key is not None and outcome_key[0] is Status.OVER for outcome_key in parts)
+            return DisagreementCandidate(
+                actions, class_index, tuple(map(tuple, parts.values())), step + 1, recovery_cost * any_over
+            )
+    return DisagreementCandidate(actions, class_index, (tuple(member_predictions),), len(actions))
 
 
-def _compared(shown: Prediction) -> tuple[Status, bytes]:
+def _make_outcome_key(prediction: Prediction) -> tuple[Status, bytes]:
     """What a prediction is judged by: of a step that completes the level the status alone."""
-    return shown.status, b"" if shown.status is Status.COMPLETED else shown.frame.tobytes()
+    return prediction.status, b"" if prediction.status is Status.COMPLETED else prediction.frame.tobytes()
 
 
-def disputed(ways: Sequence[Way]) -> Way:
+def choose_disagreement(disagreements: Sequence[DisagreementCandidate]) -> DisagreementCandidate:
     """Which way to take. A plan that every member foresees to complete the level settles it, the shortest of those; else the way
     whose action of parting tells most, of these the one that gets there soonest, a plan before a mere probe."""
-    agreed = [way for way in ways if way.plan is not None and len(way.parts) == 1]
-    if agreed:
-        return min(agreed, key=lambda way: len(way.actions))
-    return min(ways, key=lambda way: (-round(way.bits, 9), way.after + way.back, way.plan is None, len(way.actions)))
+    unanimous = [
+        disagreement for disagreement in disagreements if disagreement.class_index is not None and len(disagreement.parts) == 1
+    ]
+    if unanimous:
+        return min(unanimous, key=lambda disagreement: len(disagreement.actions))
+    return min(
+        disagreements,
+        key=lambda disagreement: (
+            -round(disagreement.information_bits, 9),
+            disagreement.split_step + disagreement.recovery_cost,
+            disagreement.class_index is None,
+            len(disagreement.actions),
+        ),
+    )

@@ -6,64 +6,71 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from lawbook.core.record import Record, Status, Trajectory
-from lawbook.core.results import Fault, Limits, Plan
-from lawbook.planning.live_prediction import patiently
+from lawbook.core.results import Limits, Plan, ProgramError
+from lawbook.planning.live_prediction import retry_on_host_fault
 from lawbook.planning.planner import find_plan
 from lawbook.sandbox.host import Program
 
-QUICK = Limits(nodes=5_000, seconds=5.0)
+QUICK_LIMITS = Limits(nodes=5_000, seconds=5.0)
 """Of the pass that follows every accepted change: what it costs is not to be noticed."""
 
 
 @dataclass(frozen=True)
-class Replanned:
+class ReplanResult:
     """One completed level, from 0. recorded: actions it took from its recorded start; planned: those of the plan found now, None
     without one; reason: then why there is none; exhausted: all that it tries in so many actions was searched."""
 
     level: int
-    recorded: int
-    planned: int | None
+    recorded_length: int
+    planned_length: int | None
     reason: str = ""
     exhausted: bool = False
 
 
-def regress(program: Program, record: Record, clicks: Sequence[int] = (), limits: Limits = QUICK) -> list[Replanned]:
+def replan_completed_levels(
+    program: Program, record: Record, clicks: Sequence[int] = (), limits: Limits = QUICK_LIMITS
+) -> list[ReplanResult]:
     """Re-plan every completed level inside the program, from the start of the trajectory that completed it first.
 
     A plan may be as long as what completed the level: a program that verifies knows that way, so one that finds none does not try
     those actions (`actions`), merges states that differ (`key`), or has too much to search.
     """
-    return [_replanned(program, trajectory, clicks, limits) for trajectory in completed(record)]
+    return [_replan_level(program, trajectory, clicks, limits) for trajectory in find_completing_trajectories(record)]
 
 
-def completed(record: Record) -> Iterator[Trajectory]:
+def find_completing_trajectories(record: Record) -> Iterator[Trajectory]:
     """The first completing trajectory of every completed level, in order of level."""
-    found: dict[int, Trajectory] = {}
+    by_level: dict[int, Trajectory] = {}
     for trajectory in record:
         if trajectory.last.status is Status.COMPLETED:
-            found.setdefault(trajectory.first.level, trajectory)
-    yield from (found[level] for level in sorted(found))
+            by_level.setdefault(trajectory.first.level, trajectory)
+    yield from (by_level[level] for level in sorted(by_level))
 
 
-def _replanned(program: Program, trajectory: Trajectory, clicks: Sequence[int], limits: Limits) -> Replanned:
-    level, taken = trajectory.first.level, len(trajectory)
-    depth = taken if limits.depth is None else min(taken, limits.depth)
-    found = patiently(find_plan, program, Trajectory(trajectory.first), replace(limits, depth=depth), clicks=clicks)
-    match found:
+def _replan_level(program: Program, trajectory: Trajectory, clicks: Sequence[int], limits: Limits) -> ReplanResult:
+    level, recorded_length = trajectory.first.level, len(trajectory)
+    depth = recorded_length if limits.depth is None else min(recorded_length, limits.depth)
+    result = retry_on_host_fault(find_plan, program, Trajectory(trajectory.first), replace(limits, depth=depth), clicks=clicks)
+    match result:
         case Plan():
-            return Replanned(level, taken, len(found.actions))
-        case Fault():
-            return Replanned(level, taken, None, found.reason)
-    return Replanned(level, taken, None, found.reason, found.cut in (None, "depth"))
+            return ReplanResult(level, recorded_length, len(result.actions))
+        case ProgramError():
+            return ReplanResult(level, recorded_length, None, result.reason)
+    return ReplanResult(level, recorded_length, None, result.reason, result.cut in (None, "depth"))
 
 
-def report(before: set[int], now: Sequence[Replanned]) -> str:
+def describe_regressions(planned_before: set[int], results: Sequence[ReplanResult]) -> str:
     """What a mind is told after its program changed: levels it planned before and does not now, and those that it cannot plan.
 
     before: levels that the program before it plans. Empty when there is nothing to tell. Levels are told as minds count: from 0.
     """
-    lost = [one for one in now if one.planned is None and (one.level in before or one.exhausted)]
-    if not lost:
+    regressions = [
+        result for result in results if result.planned_length is None and (result.level in planned_before or result.exhausted)
+    ]
+    if not regressions:
         return ""
-    told = "; ".join(f"level {one.level} (completed in {one.recorded} actions): {one.reason.rstrip('.')}" for one in lost)
-    return f"This program sees no way any more through levels that were completed: {told}."
+    details = "; ".join(
+        f"level {result.level} (completed in {result.recorded_length} actions): {result.reason.rstrip('.')}"
+        for result in regressions
+    )
+    return f"This program sees no way any more through levels that were completed: {details}."

@@ -23,13 +23,13 @@ class Protocol:
     needs_hypothesis: bool
     needs_rulebook: bool
     needs_fidelity: bool
-    compares: tuple[str, ...] = ("frame", "status")
-    unpredicted: float | None = 0.1
+    compared_fields: tuple[str, ...] = ("frame", "status")
+    unpredicted_share: float | None = 0.1
     needs_reason: bool = True
 
-    def allowance(self, budget: int) -> int | None:
+    def get_allowance(self, budget: int) -> int | None:
         """How many actions may be sent with prediction NONE; None: unlimited."""
-        return None if self.unpredicted is None else max(10, int(budget * self.unpredicted))
+        return None if self.unpredicted_share is None else max(10, int(budget * self.unpredicted_share))
 
 
 PROTOCOLS = {
@@ -37,12 +37,12 @@ PROTOCOLS = {
     for row in (
         Protocol("memento3", "rulebook, program, exact replay and fidelity before every plan", True, True, True),
         Protocol("no-rulebook", "the program alone: exact replay, no rulebook to be faithful to", True, False, False),
-        Protocol("vanilla", "the same world and record, no model required", False, False, False, unpredicted=None),
+        Protocol("vanilla", "the same world and record, no model required", False, False, False, unpredicted_share=None),
     )
 }
 
 
-def find_protocol(name: str) -> Protocol:
+def get_protocol(name: str) -> Protocol:
     """The row of that name. Raises UsageError."""
     try:
         return PROTOCOLS[name]

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from lawbook.minds.base import Case, Interface, Why
+from lawbook.minds.base import Case, Interface, Trigger
 from lawbook.protocols.protocol import Protocol
 from lawbook.runs.state import State
 from lawbook.worlds.world import WorldSpec
 
 
 def build_case(
-    state: State, spec: WorldSpec, rules: Protocol, *, member: int, budget: int, seed: int, why: Why | None = None
+    state: State, spec: WorldSpec, protocol: Protocol, *, member: int, budget: int, seed: int, trigger: Trigger | None = None
 ) -> Case:
     """The case of this member. why: given for EXPLORE; else what the member is due for."""
     m = state.members[member]
-    left, allowed = budget - state.sent, rules.allowance(budget)
+    actions_left, allowance = budget - state.n_actions, protocol.get_allowance(budget)
     return Case(
         interface=Interface(spec.shape, spec.actions, spec.clicks, spec.levels),
         record=state.record,
-        why=why or (Why.REFUSED if m.rounds else m.why) or Why.EXPLORE,
+        trigger=trigger or (Trigger.REFUSED if m.n_refusals else m.trigger) or Trigger.EXPLORE,
         hypothesis=m.hypothesis,
         admissible=m.admissible,
         verdict=m.verdict,
-        refusal=m.refusal,
-        budget_left=left,
-        probes_left=left if allowed is None else min(left, allowed - state.unpredicted),
+        refusal=m.explore_refusal,
+        budget_left=actions_left,
+        probes_left=actions_left if allowance is None else min(actions_left, allowance - state.n_unpredicted),
         member=member,
         population=len(state.members),
-        call=m.asked,
+        call=m.n_calls,
         seed=seed,
-        needs_rulebook=rules.needs_rulebook,
+        needs_rulebook=protocol.needs_rulebook,
         history=tuple(m.history),
-        news=tuple(m.news),
+        peer_actions=tuple(m.peer_actions),
         notes=tuple(state.notes),
-        rivals=tuple(other.hypothesis for other in state.members if other is not m and other.hypothesis),
-        no_plan=m.no_plan if m.admissible else "",
+        rivals=tuple(rival.hypothesis for rival in state.members if rival is not m and rival.hypothesis),
+        no_plan=m.no_plan_reason if m.admissible else "",
     )

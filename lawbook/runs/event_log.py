@@ -8,54 +8,54 @@ from typing import Any
 
 from lawbook.core.results import Verdict
 from lawbook.ledger.codec import pack_verdict
-from lawbook.ledger.ledger import Event, Kind, Ledger
-from lawbook.runs.state import Ending, State
+from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.runs.state import RunOutcome, State
 
 Listener = Callable[[Event], None]
 """Told of every event after it has been folded; whoever shows the run."""
 
 
-class Journal:
+class EventLog:
     """Appends are buffered and durable at `commit`; what lies between two commits is one transaction."""
 
     def __init__(self, ledger: Ledger, state: State, listeners: list[Listener] | None = None) -> None:
         self.ledger, self.state, self.listeners = ledger, state, listeners or []
-        self._untold: list[Event] | None = None
+        self._pending: list[Event] | None = None
 
-    def append(self, kind: Kind, body: Mapping[str, Any]) -> Event:
+    def append(self, kind: EventKind, body: Mapping[str, Any]) -> Event:
         event = self.ledger.append(kind, body)
         self.state.apply(event, self.ledger)
-        if self._untold is None:
-            self._tell(event)
+        if self._pending is None:
+            self._notify(event)
         else:
-            self._untold.append(event)
+            self._pending.append(event)
         return event
 
     @contextmanager
-    def whole(self) -> Iterator[None]:
+    def batch(self) -> Iterator[None]:
         """Events that belong together: listeners are told when all stand, since one that fails must not come between them."""
-        untold: list[Event] = []
-        self._untold = untold
+        pending: list[Event] = []
+        self._pending = pending
         try:
             yield
         finally:
-            self._untold = None
-        for event in untold:
-            self._tell(event)
+            self._pending = None
+        for event in pending:
+            self._notify(event)
 
-    def _tell(self, event: Event) -> None:
+    def _notify(self, event: Event) -> None:
         for listener in self.listeners:
             listener(event)
 
-    def verdict(self, member: int, about: str, verdict: Verdict) -> Event:
+    def append_verdict(self, member: int, about: str, verdict: Verdict) -> Event:
         """about: `proposal`, `prediction` (a live one was wrong, the member is falsified), `explore` (an unusable answer)."""
-        return self.append(Kind.VERDICT, {"member": member, "about": about, "verdict": pack_verdict(verdict)})
+        return self.append(EventKind.VERDICT, {"member": member, "about": about, "verdict": pack_verdict(verdict)})
 
     def commit(self) -> None:
         self.ledger.commit()
 
-    def finish(self, ending: Ending, sentence: str) -> None:
+    def finish(self, outcome: RunOutcome, sentence: str) -> None:
         """End the run for good. The head hash is the one to keep: it shows edits of anything before it."""
-        if self.state.ending is None:
-            self.append(Kind.CLOSE, {"outcome": ending.value, "sentence": sentence, "head": self.ledger.head})
+        if self.state.outcome is None:
+            self.append(EventKind.CLOSE, {"outcome": outcome.value, "sentence": sentence, "head": self.ledger.head})
             self.commit()

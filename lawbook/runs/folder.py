@@ -59,7 +59,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
             raise UsageError(f"There is no policy {self.policy!r}; choose one of {', '.join(POLICIES)}.")
-        spending.Caps.of(asdict(self))
+        spending.Caps.from_settings(asdict(self))
         for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
             if value > high:
@@ -91,11 +91,11 @@ class RunFolder:
         return self.path / "report.html"
 
     @classmethod
-    def make(cls, out: Path, config: RunConfig) -> RunFolder:
+    def create(cls, out: Path, config: RunConfig) -> RunFolder:
         """A new folder in `out`, named by time and world, with its run.toml. Raises UsageError when it cannot be written."""
-        named = "arc" if config.world.startswith("arc:") else config.world.split("?")[0]  # no path is to hold a game's name
-        slug = re.sub(r"[^a-z0-9]+", "-", named.lower()).strip("-")[:40]
-        asked = {name: value for name, value in asdict(config).items() if value is not None}  # TOML has no nothing
+        world_name = "arc" if config.world.startswith("arc:") else config.world.split("?")[0]  # no path is to hold a game's name
+        slug = re.sub(r"[^a-z0-9]+", "-", world_name.lower()).strip("-")[:40]
+        settings = {name: value for name, value in asdict(config).items() if value is not None}  # TOML has no nothing
         stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug}"
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ class RunFolder:
                 except FileExistsError:
                     continue
                 folder = cls(path)
-                folder.toml.write_text(tomli_w.dumps({"run": asked, "versions": versions()}), encoding="utf-8")
+                folder.toml.write_text(tomli_w.dumps({"run": settings, "versions": collect_versions()}), encoding="utf-8")
                 return folder
         except OSError as error:
             raise UsageError(f"Cannot make a run folder in {out} ({error.strerror}); choose another with --out.") from error
@@ -116,26 +116,26 @@ class RunFolder:
     def open(cls, path: Path) -> RunFolder:
         """An existing one. Raises UsageError when it is no run folder."""
         folder = cls(path)
-        for needed in (folder.toml, folder.ledger):
-            if not needed.is_file():
-                raise UsageError(f"{path} is no run folder (it has no {needed.name}); `lawbook runs` lists those there are.")
+        for required_file in (folder.toml, folder.ledger):
+            if not required_file.is_file():
+                raise UsageError(f"{path} is no run folder (it has no {required_file.name}); `lawbook runs` lists those there are.")
         return folder
 
-    def config(self) -> RunConfig:
+    def load_config(self) -> RunConfig:
         """Raises UsageError for a file that is broken or holds what this version does not know."""
         try:
             table: dict[str, Any] = tomllib.loads(self.toml.read_text(encoding="utf-8"))["run"]
-            known = {field.name: type(field.default) if field.name != "world" else str for field in fields(RunConfig)}
-            known |= spending.OPTIONS
+            types = {field.name: type(field.default) if field.name != "world" else str for field in fields(RunConfig)}
+            types |= spending.OPTIONS
             for name, value in table.items():
-                if name not in known or type(value) not in (known[name], int if known[name] is float else known[name]):
+                if name not in types or type(value) not in (types[name], int if types[name] is float else types[name]):
                     raise ValueError(f"{name} = {value!r}")
             return RunConfig(**table)
         except (OSError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             raise UsageError(f"{self.toml} cannot be read ({str(error)[:300]}); mend it or start a new run.") from error
 
 
-def runs_in(out: Path) -> Iterator[RunFolder]:
+def list_runs(out: Path) -> Iterator[RunFolder]:
     """Run folders below `out`, newest name first."""
     if out.is_dir():
         for path in sorted(out.iterdir(), reverse=True):
@@ -143,12 +143,12 @@ def runs_in(out: Path) -> Iterator[RunFolder]:
                 yield RunFolder(path)
 
 
-def versions() -> dict[str, str]:
+def collect_versions() -> dict[str, str]:
     """Versions of everything that can change what a run sees or does."""
-    found = {"lawbook": __version__, "python": platform.python_version(), "machine": platform.machine()}
+    package_versions = {"lawbook": __version__, "python": platform.python_version(), "machine": platform.machine()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            package_versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return package_versions

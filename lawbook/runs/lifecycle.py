@@ -13,26 +13,26 @@ from lawbook.core.record import Record
 from lawbook.core.results import Limits
 from lawbook.core.spending import Caps
 from lawbook.errors import LawbookError, UsageError, WorldError
-from lawbook.ledger.codec import recorded
-from lawbook.ledger.git_versions import GitMemory
-from lawbook.ledger.ledger import Kind, Ledger
+from lawbook.ledger.codec import read_recorded_steps
+from lawbook.ledger.git_versions import GitVersions
+from lawbook.ledger.ledger import EventKind, Ledger
 from lawbook.minds.base import Mind
-from lawbook.minds.fallback import mind_named
-from lawbook.protocols.protocol import find_protocol
-from lawbook.runs.event_log import Journal, Listener
-from lawbook.runs.folder import RunConfig, RunFolder, versions
+from lawbook.minds.fallback import make_mind_with_fallback
+from lawbook.protocols.protocol import get_protocol
+from lawbook.runs.event_log import EventLog, Listener
+from lawbook.runs.folder import RunConfig, RunFolder, collect_versions
 from lawbook.runs.session import Session
-from lawbook.runs.state import Ending, Member, State, fold
+from lawbook.runs.state import Member, RunOutcome, State, fold_events
 from lawbook.sandbox.host import Host
-from lawbook.scoring.billing import counting
+from lawbook.scoring.billing import count_run
 from lawbook.worlds.address import WorldAddress, world_environment
 from lawbook.worlds.process import WorldProcess
-from lawbook.worlds.recorded_world import parted
+from lawbook.worlds.recorded_world import describe_replay_difference
 from lawbook.worlds.world import World
 
 
 @contextmanager
-def new_run(
+def start_run(
     config: RunConfig, out: Path, *, host: Host | None = None, mind: Mind | None = None, listener: Listener | None = None
 ) -> Iterator[tuple[RunFolder, Session]]:
     """Start a run in its own folder below `out`.
@@ -40,29 +40,29 @@ def new_run(
     host: one that is running already (it is left running); mind: an object instead of `config.mind`.
     Raises UsageError, WorldError, HostError.
     """
-    rules = find_protocol(config.protocol)
-    mind = mind or mind_for(config)
-    if rules.needs_hypothesis and not mind.proposes:
+    protocol = get_protocol(config.protocol)
+    mind = mind or make_run_mind(config)
+    if protocol.needs_hypothesis and not mind.proposes:
         raise UsageError(f"The mind {config.mind!r} proposes no hypotheses; play it with --protocol vanilla.")
     with ExitStack() as stack:
         host = host or stack.enter_context(Host(weak=config.weak_sandbox, memory_mb=config.memory_mb, wait=False))
-        world = _world(config)  # while the host starts
+        world = _start_world(config)  # while the host starts
         stack.callback(world.close)
-        host.ready()
-        folder = RunFolder.make(out, config)
+        host.wait_until_ready()
+        folder = RunFolder.create(out, config)
         state = State(Record(world.spec.levels), [Member(index) for index in range(config.population)])
-        stack.enter_context(_not_left_empty(folder, state))
+        stack.enter_context(_remove_if_empty(folder, state))
         ledger = Ledger.create(folder.ledger)
         stack.callback(ledger.close)
-        journal = Journal(ledger, state, [listener] if listener else [])
-        session = _session(journal, world, host, GitMemory(folder.memory), mind, config)
+        event_log = EventLog(ledger, state, [listener] if listener else [])
+        session = _build_session(event_log, world, host, GitVersions(folder.memory), mind, config)
         stack.callback(session.close)
-        session.open(_opening(config, world, host))
+        session.open(_build_opening(config, world, host))
         yield folder, session
 
 
 @contextmanager
-def _not_left_empty(folder: RunFolder, state: State) -> Iterator[None]:
+def _remove_if_empty(folder: RunFolder, state: State) -> Iterator[None]:
     """A run that failed before it saw anything leaves no folder behind."""
     try:
         yield
@@ -73,7 +73,7 @@ def _not_left_empty(folder: RunFolder, state: State) -> Iterator[None]:
 
 
 @contextmanager
-def resumed_run(
+def resume_run(
     folder: RunFolder,
     *,
     host: Host | None = None,
@@ -85,93 +85,97 @@ def resumed_run(
 
     caps: in place of those it had, from now on; what is None there stays as it was.
     """
-    config = folder.config()
+    config = folder.load_config()
     with ExitStack() as stack:
         ledger = Ledger.open(folder.ledger)
         stack.callback(ledger.close)
-        broken = ledger.check()
-        if broken:
-            raise UsageError(f"The ledger of this run has been altered, so it cannot go on: {broken}")
-        state = fold(ledger)
-        if state.ending is not None:
-            raise UsageError(f"This run has ended ({state.ending}); `lawbook show {folder.path}` tells about it.")
-        _same_run(ledger, config, folder)
-        mind = mind or mind_for(config)
-        world = _world(config, _ticket(ledger))
+        chain_error = ledger.check()
+        if chain_error:
+            raise UsageError(f"The ledger of this run has been altered, so it cannot go on: {chain_error}")
+        state = fold_events(ledger)
+        if state.outcome is not None:
+            raise UsageError(f"This run has ended ({state.outcome}); `lawbook show {folder.path}` tells about it.")
+        _require_same_config(ledger, config, folder)
+        mind = mind or make_run_mind(config)
+        world = _start_world(config, _read_ticket(ledger))
         stack.callback(world.close)
         host = host or stack.enter_context(Host(weak=config.weak_sandbox, memory_mb=config.memory_mb))
-        git = GitMemory.rebuild(folder.memory, state.accepted)  # whatever a crash left of it does not matter
-        session = _session(Journal(ledger, state, [listener] if listener else []), world, host, git, mind, config)
+        git = GitVersions.rebuild(folder.memory, state.accepted_versions)  # whatever a crash left of it does not matter
+        session = _build_session(EventLog(ledger, state, [listener] if listener else []), world, host, git, mind, config)
         stack.callback(session.close)
-        allowed = asdict(state.caps.but(caps or Caps()))
-        session.journal.append(Kind.OPEN, {**_opening(config, world, host), "resumed": True, "caps": allowed})
-        _bring_back(session, world)
+        effective_caps = asdict(state.caps.override(caps or Caps()))
+        session.event_log.append(EventKind.OPEN, {**_build_opening(config, world, host), "resumed": True, "caps": effective_caps})
+        _restore_world(session, world)
         yield session
 
 
-def mind_for(config: RunConfig) -> Mind:
+def make_run_mind(config: RunConfig) -> Mind:
     """The mind that a run was asked for, with its help. Raises UsageError."""
-    return mind_named(config.mind, images=config.images, seed_with=config.seed_with, fallback=config.fallback)
+    return make_mind_with_fallback(config.mind, images=config.images, seed_with=config.seed_with, fallback=config.fallback)
 
 
-def _world(config: RunConfig, ticket: str = "") -> WorldProcess:
+def _start_world(config: RunConfig, ticket: str = "") -> WorldProcess:
     address = WorldAddress.parse(config.world)
     return WorldProcess(address, environment=world_environment(address, ticket))
 
 
-def _same_run(ledger: Ledger, config: RunConfig, folder: RunFolder) -> None:
+def _require_same_config(ledger: Ledger, config: RunConfig, folder: RunFolder) -> None:
     """run.toml is for people; the ledger is the truth of what was asked for. Raises UsageError where they differ."""
-    asked = next(ledger.events([Kind.OPEN])).body["run"]
-    changed = [f"{name} was {asked[name]!r}" for name, value in asdict(config).items() if asked.get(name, value) != value]
+    recorded_config = next(ledger.read_events([EventKind.OPEN])).body["run"]
+    changed = [
+        f"{name} was {recorded_config[name]!r}"
+        for name, value in asdict(config).items()
+        if recorded_config.get(name, value) != value
+    ]
     if changed:
         raise UsageError(
             f"{folder.toml} was changed since this run began ({', '.join(changed)}); put that back, or start a new run."
         )
 
 
-def _ticket(ledger: Ledger) -> str:
+def _read_ticket(ledger: Ledger) -> str:
     """What the last opening says of how the play is taken up again; empty where it is not, but replayed."""
-    return next((str(event.body["spec"].get("ticket", "")) for event in reversed([*ledger.events([Kind.OPEN])])), "")
+    return next((str(event.body["spec"].get("ticket", "")) for event in reversed([*ledger.read_events([EventKind.OPEN])])), "")
 
 
-def _session(journal: Journal, world: World, host: Host, git: GitMemory, mind: Mind, config: RunConfig) -> Session:
-    rules, limits = find_protocol(config.protocol), Limits(nodes=config.nodes)
-    asked = {"budget": config.budget, "seed": config.seed}
-    return Session(journal, world, host, git, mind, rules, limits=limits, policy=config.policy, **asked)
+def _build_session(event_log: EventLog, world: World, host: Host, git: GitVersions, mind: Mind, config: RunConfig) -> Session:
+    protocol, limits = get_protocol(config.protocol), Limits(nodes=config.nodes)
+    settings = {"budget": config.budget, "seed": config.seed}
+    return Session(event_log, world, host, git, mind, protocol, limits=limits, policy=config.policy, **settings)
 
 
-def _opening(config: RunConfig, world: World, host: Host) -> dict[str, Any]:
+def _build_opening(config: RunConfig, world: World, host: Host) -> dict[str, Any]:
     """The body of an OPEN event: what was asked for, and what it runs on. A resumed run has one for each time it was taken up."""
     sandbox = {"level": host.sandbox.level, "facts": dict(host.sandbox.facts)}
-    return {"run": asdict(config), "versions": versions(), "spec": asdict(world.spec), "sandbox": sandbox}
+    return {"run": asdict(config), "versions": collect_versions(), "spec": asdict(world.spec), "sandbox": sandbox}
 
 
-def _bring_back(session: Session, world: WorldProcess) -> None:
+def _restore_world(session: Session, world: WorldProcess) -> None:
     """Send the recorded actions to a fresh world and check every frame, then settle the action that was in flight."""
     if not len(session.record):
         session.open()
         return
     if not world.spec.replayable:
-        _settle(session, world)
+        _settle_in_doubt(session, world)
         return
-    if said := parted(world, recorded(session.journal.ledger)):
-        raise WorldError(f"Replayed, the world shows something else than is on record ({said}); the run cannot go on.")
-    session.resend()
+    if difference := describe_replay_difference(world, read_recorded_steps(session.event_log.ledger)):
+        raise WorldError(f"Replayed, the world shows something else than is on record ({difference}); the run cannot go on.")
+    session.settle_in_doubt()
 
 
-def _settle(session: Session, world: WorldProcess) -> None:
+def _settle_in_doubt(session: Session, world: WorldProcess) -> None:
     """A world that cannot be replayed goes on where it is. It is asked what became of an action in doubt: one that never reached it
     is sent; any other is counted as billed, and since nobody knows what it showed, the run ends."""
     assert session.record.last is not None
     billed, intent = world.rejoin(session.record.last), session.state.intent
-    counts, _ = counting(session.journal.ledger)
+    counts, _ = count_run(session.event_log.ledger)
     if intent is None:
         if billed not in (None, counts.billed):
             raise WorldError(f"The world has billed other actions than are on record ({billed} for {counts.billed}); start anew.")
-        session.resend()
+        session.settle_in_doubt()
     elif billed == counts.billed:
-        session.resend()
+        session.settle_in_doubt()
     else:
-        said = "does not say whether it arrived" if billed is None else "has billed it, and does not show again what came of it"
-        sentence = f"Action {intent.action} was in flight when the run broke off, and the world {said}; it is counted as billed."
-        session.finish(Ending.IN_DOUBT, sentence)
+        reason = "does not say whether it arrived" if billed is None else "has billed it, and does not show again what came of it"
+        sentence = f"Action {intent.action} was in flight when the run broke off, and the world {reason}; it is counted as billed."
+        session.finish(RunOutcome.IN_DOUBT, sentence)

@@ -12,17 +12,17 @@ from lawbook.core import frame_text, spending, validation
 from lawbook.core.record import Action, Trajectory
 from lawbook.core.results import Prediction
 from lawbook.errors import MindError, RefusedError
-from lawbook.ledger.ledger import Kind
+from lawbook.ledger.ledger import EventKind
 from lawbook.minds.base import Exchange
-from lawbook.runs.event_log import Journal
+from lawbook.runs.event_log import EventLog
 
-MOST = 20_000
+MAX_SIMULATION_CHARS = 20_000
 """Characters of what a simulation shows."""
-MAX_ANSWER = 4 << 20
+MAX_ANSWER_CHARS = 4 << 20
 """Characters of a model's answer."""
 
 
-class Desk:
+class MindTools:
     """The desk for one call of one member's mind. See minds.mind.Desk.
 
     python: runs code over the record; simulate: asks the member's program (raises RefusedError); prefix: the place on record that
@@ -31,14 +31,14 @@ class Desk:
 
     def __init__(
         self,
-        journal: Journal,
+        event_log: EventLog,
         member: int,
         python: Callable[[str], str],
         simulate: Callable[[Sequence[Action], int, int | None], Sequence[Prediction]],
         prefix: Callable[[int, int | None], Trajectory],
     ) -> None:
-        self._journal, self._member, self._python, self._simulate, self._prefix = journal, member, python, simulate, prefix
-        self._told: Counter[str] = Counter()
+        self._event_log, self._member, self._python, self._simulate, self._prefix = event_log, member, python, simulate, prefix
+        self._request_counts: Counter[str] = Counter()
 
     def python(self, code: str) -> str:
         try:
@@ -48,44 +48,53 @@ class Desk:
 
     def simulate(self, actions: Sequence[Action], trajectory: int = -1, step: int | None = None) -> str:
         try:
-            before = self._prefix(trajectory, step).last.frame
-            shown = self._simulate(actions, trajectory, step)
+            previous_frame = self._prefix(trajectory, step).last.frame
+            predictions = self._simulate(actions, trajectory, step)
         except RefusedError as refusal:
             return str(refusal)
         lines = []
-        for number, (action, prediction) in enumerate(zip(actions, shown, strict=False), 1):
-            lines.append(f"{number}. action {action}: {prediction.status}; {frame_text.difference(before, prediction.frame)}")
-            before = prediction.frame
-        return frame_text.clip("\n".join(lines), MOST)
+        for number, (action, prediction) in enumerate(zip(actions, predictions, strict=False), 1):
+            lines.append(
+                f"{number}. action {action}: {prediction.status}; {frame_text.format_difference(previous_frame, prediction.frame)}"
+            )
+            previous_frame = prediction.frame
+        return frame_text.clip_text("\n".join(lines), MAX_SIMULATION_CHARS)
 
     def exchange(self, step: str, request: str, ask: Callable[[], Exchange]) -> str:
         """The answer to `request`, from the ledger or from `ask`. The same request twice in one call of the mind is two exchanges.
 
         Raises MindError: a cap is reached, or whatever `ask` raises; what a failed call cost (its `receipt`) is written down too.
         """
-        state, ledger = self._journal.state, self._journal.ledger
+        state, ledger = self._event_log.state, self._event_log.ledger
         digest = hashlib.sha256(f"{step}\0{request}".encode("utf-8", "surrogatepass")).hexdigest()
-        known = state.members[self._member].inner.get(digest, ())
-        self._told[digest] += 1
-        if self._told[digest] <= len(known):
-            return ledger.text(known[self._told[digest] - 1])
-        spending.check(state.caps, state.spent)
-        call = state.members[self._member].asked
-        body: dict[str, Any] = {"member": self._member, "call": call, "op": step, "request": digest, "answer": None, "receipt": {}}
-        began = time.perf_counter()
+        cached_answers = state.members[self._member].cached_exchanges.get(digest, ())
+        self._request_counts[digest] += 1
+        if self._request_counts[digest] <= len(cached_answers):
+            return ledger.get_text(cached_answers[self._request_counts[digest] - 1])
+        spending.check_caps(state.caps, state.spending)
+        call_number = state.members[self._member].n_calls
+        body: dict[str, Any] = {
+            "member": self._member,
+            "call": call_number,
+            "op": step,
+            "request": digest,
+            "answer": None,
+            "receipt": {},
+        }
+        started_at = time.perf_counter()
         try:
-            with spending.watched(state.caps, state.spent):
-                given = ask()
-            body["receipt"] = validation.receipt(given.receipt)
-            answer = validation.words(given.answer, "An answer", MAX_ANSWER)
+            with spending.enforce_caps(state.caps, state.spending):
+                exchange = ask()
+            body["receipt"] = validation.clean_receipt(exchange.receipt)
+            answer = validation.validate_text(exchange.answer, "An answer", MAX_ANSWER_CHARS)
             body["answer"] = ledger.put_text(answer)
         except BaseException as error:
-            body["receipt"] = body["receipt"] or validation.receipt(getattr(error, "receipt", {}))
-            body["failed"] = validation.failure(error)
+            body["receipt"] = body["receipt"] or validation.clean_receipt(getattr(error, "receipt", {}))
+            body["failed"] = validation.describe_exception(error)
             if isinstance(error, RefusedError):
                 raise MindError(f"The model answered {step} with what is no answer: {error}") from error
             raise
         finally:
-            self._journal.append(Kind.CALL, body | {"seconds": time.perf_counter() - began})
-            self._journal.commit()
+            self._event_log.append(EventKind.CALL, body | {"seconds": time.perf_counter() - started_at})
+            self._event_log.commit()
         return answer

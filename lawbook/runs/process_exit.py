@@ -7,24 +7,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 
-CODES = {Ending.WON: 0, Ending.NONDETERMINISTIC: 3, Ending.IN_DOUBT: 3}
+EXIT_CODES = {RunOutcome.WON: 0, RunOutcome.NONDETERMINISTIC: 3, RunOutcome.IN_DOUBT: 3}
 """Exit code of every ending; 1 of the others."""
 
 
 @contextmanager
-def graceful() -> Iterator[None]:
+def interrupt_on_sigterm() -> Iterator[None]:
     """SIGTERM is a Ctrl-C, and a second one does not disturb the leaving. An action in flight is waited for by the session."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        for name in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(name, signal.SIG_IGN)
+        for signal_number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signal_number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = {name: signal.signal(name, interrupt) for name in (signal.SIGINT, signal.SIGTERM)}
+    previous_handlers = {
+        signal_number: signal.signal(signal_number, interrupt) for signal_number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
+        for signal_number, handler in previous_handlers.items():
+            signal.signal(signal_number, handler)

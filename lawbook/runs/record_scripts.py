@@ -7,10 +7,10 @@ from typing import Any
 from lawbook.core.record import Record, Trajectory
 from lawbook.sandbox.host import Host
 
-MAX_CODE = 100_000
-MAX_SETTLED, MAX_MOVING = 64 << 20, 16 << 20
+MAX_CODE_CHARS = 100_000
+MAX_SETTLED_BYTES, MAX_ANIMATION_BYTES = 64 << 20, 16 << 20
 """Bytes of settled frames and of animations that are handed over, the newest trajectories first."""
-SECONDS, MOST = 10.0, 20_000
+DEFAULT_TIMEOUT_S, MAX_OUTPUT_BYTES = 10.0, 20_000
 """Wall clock, and bytes of output that are kept."""
 
 GUIDE = """\
@@ -25,57 +25,61 @@ bytes within 10 seconds; nothing is kept from one run to the next."""
 """What whoever writes such code has to know."""
 
 
-def run(host: Host, record: Record, code: str, *, seconds: float = SECONDS, most: int = MOST) -> str:
+def run_script(
+    host: Host, record: Record, code: str, *, seconds: float = DEFAULT_TIMEOUT_S, max_bytes: int = MAX_OUTPUT_BYTES
+) -> str:
     """What `code` prints, with the sentence of what stopped it where something did. See GUIDE for what it finds.
 
     Runs in a fresh sandboxed process; a trajectory's frames go in, nothing but text comes out. Never raises for what the code does.
     """
-    if len(code) > MAX_CODE:
-        return f"Code of {len(code):,} characters is too long; keep it under {MAX_CODE:,}."
-    rows, blobs = pack(record)
+    if len(code) > MAX_CODE_CHARS:
+        return f"Code of {len(code):,} characters is too long; keep it under {MAX_CODE_CHARS:,}."
+    rows, blobs = pack_record(record)
     with host.fork() as worker:
-        text, lost, fault = worker.analyse(code, rows, blobs, seconds=seconds, most=most)
-    said = ["".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text).rstrip("\n")]
-    if lost:
-        said.append(f"[cut: {lost:,} more bytes were printed; print less]")
+        text, n_dropped, fault = worker.analyse(code, rows, blobs, seconds=seconds, max_bytes=max_bytes)
+    parts = ["".join(character if character.isprintable() or character in "\n\t" else "?" for character in text).rstrip("\n")]
+    if n_dropped:
+        parts.append(f"[cut: {n_dropped:,} more bytes were printed; print less]")
     if fault is not None:
-        said.append(fault.reason)
-    return "\n".join(line for line in said if line) or "(nothing was printed; print what you want to see)"
+        parts.append(fault.reason)
+    return "\n".join(line for line in parts if line) or "(nothing was printed; print what you want to see)"
 
 
-def pack(record: Record) -> tuple[list[dict[str, Any]], list[bytes]]:
+def pack_record(record: Record) -> tuple[list[dict[str, Any]], list[bytes]]:
     """(a row for each trajectory, blobs of frames that the rows name by number), the newest frames within the limits."""
     rows: list[dict[str, Any]] = []
     blobs: list[bytes] = []
-    settled, moving = MAX_SETTLED, MAX_MOVING
+    settled_left, animation_left = MAX_SETTLED_BYTES, MAX_ANIMATION_BYTES
     for trajectory in reversed(record.trajectories):
-        row = _row(trajectory)
-        settled -= trajectory.settled.nbytes
-        moving -= sum(row["moving"]) * trajectory.first.frame.nbytes
+        row = _pack_trajectory(trajectory)
+        settled_left -= trajectory.settled_frames.nbytes
+        animation_left -= sum(row["moving"]) * trajectory.first.frame.nbytes
         row["blobs"] = [None, None]
-        if settled >= 0:
+        if settled_left >= 0:
             row["blobs"][0] = len(blobs)
-            blobs.append(trajectory.settled.tobytes())
-        if moving >= 0 and any(row["moving"]):
+            blobs.append(trajectory.settled_frames.tobytes())
+        if animation_left >= 0 and any(row["moving"]):
             row["blobs"][1] = len(blobs)
-            blobs.append(_animations(trajectory, row["moving"]))
+            blobs.append(_pack_animations(trajectory, row["moving"]))
         rows.append(row)
     return rows[::-1], blobs
 
 
-def _row(trajectory: Trajectory) -> dict[str, Any]:
-    seen = [trajectory.first, *(observation for _, observation in trajectory.steps)]
+def _pack_trajectory(trajectory: Trajectory) -> dict[str, Any]:
+    observations = [trajectory.first, *(observation for _, observation in trajectory.steps)]
     return {
         "shape": trajectory.first.frame.shape,
         "actions": trajectory.actions,
         "statuses": trajectory.statuses,
-        "levels": [observation.level for observation in seen],
-        "available": [observation.available for observation in seen],
-        "moving": [len(observation.frames) - 1 for observation in seen],
+        "levels": [observation.level for observation in observations],
+        "available": [observation.available for observation in observations],
+        "moving": [len(observation.frames) - 1 for observation in observations],
     }
 
 
-def _animations(trajectory: Trajectory, counts: list[int]) -> bytes:
+def _pack_animations(trajectory: Trajectory, counts: list[int]) -> bytes:
     """All frames before the settled ones, in order. The first sight has none: its trajectory begins with what had settled."""
     steps = enumerate((observation for _, observation in trajectory.steps), 1)
-    return b"".join(seen.frames[at].tobytes() for k, seen in steps for at in range(counts[k]))
+    return b"".join(
+        step_observation.frames[frame_index].tobytes() for k, step_observation in steps for frame_index in range(counts[k])
+    )

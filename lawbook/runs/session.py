@@ -10,35 +10,47 @@ from typing import Any, Literal, overload
 from lawbook.core import validation
 from lawbook.core.hypothesis import Hypothesis, Proposal
 from lawbook.core.record import RESET, Action
-from lawbook.core.results import Fault, Judgement, Limits, NoPlan, Outcome, Plan, Prediction, Probe, Sent, Subgoal, Verdict
+from lawbook.core.results import (
+    ExecutionResult,
+    Judgement,
+    Limits,
+    NoPlan,
+    Plan,
+    Prediction,
+    Probe,
+    ProgramError,
+    Subgoal,
+    Verdict,
+    VerdictKind,
+)
 from lawbook.errors import HostError, MindError, RefusedError
-from lawbook.ledger.codec import exploration_of, pack_plan, pack_proposal, proposal_of
-from lawbook.ledger.git_versions import GitMemory
-from lawbook.ledger.ledger import Kind
-from lawbook.minds.base import Case, Mind, Why, judge_by_trace
+from lawbook.ledger.codec import pack_plan, pack_proposal, unpack_exploration, unpack_proposal
+from lawbook.ledger.git_versions import GitVersions
+from lawbook.ledger.ledger import EventKind
+from lawbook.minds.base import Case, Mind, Trigger, judge_by_citations
 from lawbook.planning import disagreement, population
-from lawbook.planning.live_prediction import Forecast, patiently
+from lawbook.planning.live_prediction import LivePredictor, retry_on_host_fault
 from lawbook.planning.planner import find_plan, roll
-from lawbook.planning.regression import regress, report
+from lawbook.planning.regression import describe_regressions, replan_completed_levels
 from lawbook.protocols import gate
 from lawbook.protocols.protocol import Protocol
 from lawbook.runs import mind_call, record_scripts
-from lawbook.runs.acceptance import examine
-from lawbook.runs.action_executor import Hand
+from lawbook.runs.acceptance import evaluate_proposal
+from lawbook.runs.action_executor import ActionExecutor
 from lawbook.runs.case_builder import build_case
-from lawbook.runs.event_log import Journal
-from lawbook.runs.mind_tools import Desk
-from lawbook.runs.queries import Reading
-from lawbook.runs.state import Ending, Member, Sort
+from lawbook.runs.event_log import EventLog
+from lawbook.runs.mind_tools import MindTools
+from lawbook.runs.queries import RunQueries
+from lawbook.runs.state import ActionKind, Member, RunOutcome
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
 from lawbook.worlds.world import World
 
-DECLARED = (Ending.FINISHED, Ending.STUCK, Ending.IN_DOUBT)
+DECLARABLE_OUTCOMES = (RunOutcome.FINISHED, RunOutcome.STUCK, RunOutcome.IN_DOUBT)
 """Endings that `finish` takes; the others follow from what was observed."""
 
 
-class Session(Reading):
+class Session(RunQueries):
     """A run that is open: a fold over its journal, with a world, a host and (for our loop) a mind.
 
     budget: actions in all (B), resets included; seed: of every draw; limits: of every search, but for the depth (the budget left);
@@ -47,77 +59,83 @@ class Session(Reading):
 
     def __init__(
         self,
-        journal: Journal,
+        event_log: EventLog,
         world: World,
         host: Host,
-        git: GitMemory,
+        git: GitVersions,
         mind: Mind | None,
-        rules: Protocol,
+        protocol: Protocol,
         *,
         budget: int,
         seed: int,
         limits: Limits | None = None,
         policy: str = population.UNIFORM,
     ) -> None:
-        self.journal, self.world, self.host, self.git, self.mind, self.rules = journal, world, host, git, mind, rules
+        self.event_log, self.world, self.host, self.git, self.mind, self.protocol = event_log, world, host, git, mind, protocol
         self.budget, self.seed, self.limits, self.policy = budget, seed, limits or Limits(), policy
-        self._forecast = Forecast(host)
-        self._hand = Hand(journal, world, self._forecast, budget=budget, compares=rules.compares)
-        self._found: dict[tuple[int, str | None], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
-        self._rolled: Sequence[Prediction] = ()
+        self._predictor = LivePredictor(host)
+        self._executor = ActionExecutor(event_log, world, self._predictor, budget=budget, compared_fields=protocol.compared_fields)
+        self._plan_cache: dict[tuple[int, str | None], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
+        self._plan_predictions: Sequence[Prediction] = ()
 
     # -- whose turn it is ---------------------------------------------------------------------------------------------------
 
-    def wonder(self) -> list[int]:
+    def mark_members_without_plan(self) -> list[int]:
         """Admissible members not yet asked, on this state of the record, why nobody has a plan. They are due now."""
-        asked = [m for m in self.state.members if m.admissible and m.thought_at != self.state.sent]
-        for m in asked:
-            m.why = Why.NO_PLAN  # no event: a resumed run comes to the same question by planning again
-        return [m.index for m in asked]
+        members = [m for m in self.state.members if m.admissible and m.reflected_at != self.state.n_actions]
+        for m in members:
+            m.trigger = Trigger.NO_PLAN  # no event: a resumed run comes to the same question by planning again
+        return [m.index for m in members]
 
-    def explorer(self) -> int | None:
+    def pick_explorer(self) -> int | None:
         """Whose mind explores: an admissible member, else any, drawn. None: nothing may be sent any more without a model."""
-        allowed = self.rules.allowance(self.budget)
-        if not self.admissible() and allowed is not None and self.state.unpredicted >= allowed:
+        allowance = self.protocol.get_allowance(self.budget)
+        if not self.list_admissible_members() and allowance is not None and self.state.n_unpredicted >= allowance:
             return None
-        members = self.admissible() or [m.index for m in self.state.members]
-        return population.explorer(members, self.seed, self.state.sent)
+        members = self.list_admissible_members() or [m.index for m in self.state.members]
+        return population.draw_explorer(members, self.seed, self.state.n_actions)
 
-    def case(self, member: int, why: Why | None = None) -> Case:
+    def build_case(self, member: int, trigger: Trigger | None = None) -> Case:
         """What this member's mind is shown."""
-        self._member(member)
-        desk = Desk(self.journal, member, self.python, lambda *given: self.simulate(given[0], member, *given[1:]), self.prefix)
-        case = build_case(self.state, self.world.spec, self.rules, member=member, budget=self.budget, seed=self.seed, why=why)
-        return replace(case, desk=desk)
+        self._get_member(member)
+        mind_tools = MindTools(
+            self.event_log, member, self.run_python, lambda *args: self.simulate(args[0], member, *args[1:]), self.get_prefix
+        )
+        case = build_case(
+            self.state, self.world.spec, self.protocol, member=member, budget=self.budget, seed=self.seed, trigger=trigger
+        )
+        return replace(case, tools=mind_tools)
 
-    def python(self, code: str) -> str:
+    def run_python(self, code: str) -> str:
         """What `code` prints, run over the record in the sandbox (analysis.GUIDE says what it finds there). Changes nothing."""
-        return record_scripts.run(self.host, self.record, validation.words(code, "The code"))
+        return record_scripts.run_script(self.host, self.record, validation.validate_text(code, "The code"))
 
     # -- asking the mind -----------------------------------------------------------------------------------------------------
 
     @overload
-    def ask(self, member: int, op: Literal["propose"]) -> Proposal: ...
+    def call_mind(self, member: int, op: Literal["propose"]) -> Proposal: ...
     @overload
-    def ask(self, member: int, op: Literal["explore"]) -> Subgoal | Probe: ...
-    def ask(self, member: int, op: Literal["propose", "explore"]) -> Proposal | Subgoal | Probe:
+    def call_mind(self, member: int, op: Literal["explore"]) -> Subgoal | Probe: ...
+    def call_mind(self, member: int, op: Literal["propose", "explore"]) -> Proposal | Subgoal | Probe:
         """The mind's answer: from the ledger if a crash came before it had any consequence, else asked for and written down."""
-        ledger, mind = self.journal.ledger, self.mind
+        ledger, mind = self.event_log.ledger, self.mind
         if mind is None:
             raise MindError("No mind is at work in this run; propose and act through its doors.")
         self._require_open()
-        case = self.case(member, Why.EXPLORE if op == "explore" else None)
-        answer = mind_call.answer(self.journal, mind, self._member(member), op, case)
-        return proposal_of(ledger, answer) if op == "propose" else exploration_of(ledger, answer)
+        case = self.build_case(member, Trigger.EXPLORE if op == "explore" else None)
+        answer = mind_call.call_mind(self.event_log, mind, self._get_member(member), op, case)
+        return unpack_proposal(ledger, answer) if op == "propose" else unpack_exploration(ledger, answer)
 
-    def refuse(self, member: int, reason: str) -> None:
+    def refuse_exploration(self, member: int, reason: str) -> None:
         """Tell a mind that its exploration cannot be used. Too often on one record, and the run is stuck."""
         self._require_open()
-        self._member(member)
-        self.journal.verdict(member, "explore", Verdict(Outcome.REFUSED, validation.words(reason, "The reason of a refusal")))
-        self.journal.commit()
-        if self.state.members[member].refusals >= gate.ROUNDS:
-            self.finish(Ending.STUCK, f"No usable exploration in {gate.ROUNDS} answers; the last was refused: {reason}")
+        self._get_member(member)
+        self.event_log.append_verdict(
+            member, "explore", Verdict(VerdictKind.REFUSED, validation.validate_text(reason, "The reason of a refusal"))
+        )
+        self.event_log.commit()
+        if self.state.members[member].n_explore_refusals >= gate.MAX_REFUSALS:
+            self.finish(RunOutcome.STUCK, f"No usable exploration in {gate.MAX_REFUSALS} answers; the last was refused: {reason}")
 
     # -- believing -----------------------------------------------------------------------------------------------------------
 
@@ -128,46 +146,56 @@ class Session(Reading):
         before this returns. Raises RefusedError for what is no proposal at all.
         """
         self._require_open()
-        m, proposal = self._member(member), validation.proposal(proposal)
+        m, proposal = self._get_member(member), validation.validate_proposal(proposal)
         if m.proposal is None or m.proposal[1] != proposal:  # else a crash came between this proposal and its verdict
-            why = self.case(member).why
-            body = {"member": member, "why": why.value, "cause": (m.why or why).value, "at": self.state.sent}
-            self.journal.append(Kind.PROPOSE, {**body, **pack_proposal(self.journal.ledger, proposal)})
-            self.journal.commit()
-        accepted, began = len(self.state.accepted), time.perf_counter()
+            trigger = self.build_case(member).trigger
+            body = {"member": member, "why": trigger.value, "cause": (m.trigger or trigger).value, "at": self.state.n_actions}
+            self.event_log.append(EventKind.PROPOSE, {**body, **pack_proposal(self.event_log.ledger, proposal)})
+            self.event_log.commit()
+        n_accepted, started_at = len(self.state.accepted_versions), time.perf_counter()
         assert m.proposal is not None
-        verdict = examine(m.proposal[1], m, self.record, self.host, self.rules, lambda tried: self._judge(member, tried))
-        verdict = replace(verdict, seconds=time.perf_counter() - began)
-        lost = self._lost(m, m.proposal[1].applied_to(m.hypothesis)) if verdict.admissible else ""
-        self.journal.verdict(member, "proposal", verdict)
-        if lost:  # in one transaction with the verdict: a crash between the two would keep it from the mind for good
-            self.journal.append(Kind.NOTE, {"text": lost})
-        self.journal.commit()
-        for saved in self.state.accepted[accepted:]:
-            self._forecast.drop(member)
-            self.git.save(saved.member, saved.hypothesis, saved.iteration, saved.message, time=saved.time)
+        verdict = evaluate_proposal(
+            m.proposal[1], m, self.record, self.host, self.protocol, lambda candidate: self._judge(member, candidate)
+        )
+        verdict = replace(verdict, seconds=time.perf_counter() - started_at)
+        regressions = self._describe_regressions(m, m.proposal[1].apply_to(m.hypothesis)) if verdict.admissible else ""
+        self.event_log.append_verdict(member, "proposal", verdict)
+        if regressions:  # in one transaction with the verdict: a crash between the two would keep it from the mind for good
+            self.event_log.append(EventKind.NOTE, {"text": regressions})
+        self.event_log.commit()
+        for accepted_version in self.state.accepted_versions[n_accepted:]:
+            self._predictor.drop_worker(member)
+            self.git.save(
+                accepted_version.member,
+                accepted_version.hypothesis,
+                accepted_version.iteration,
+                accepted_version.message,
+                time=accepted_version.time,
+            )
         return verdict
 
-    def _lost(self, m: Member, tried: Hypothesis) -> str:
+    def _describe_regressions(self, m: Member, candidate: Hypothesis) -> str:
         """What to tell of completed levels that a changed program sees no way through any more; empty when there is nothing."""
-        if not self.state.completed or (m.hypothesis is not None and tried.same_program(m.hypothesis)):
+        if not self.state.n_completed or (m.hypothesis is not None and candidate.has_same_program(m.hypothesis)):
             return ""
-        found = [
-            regress(self._loaded(m.index, hypothesis), self.record, self.world.spec.clicks)
-            for hypothesis in (m.hypothesis, tried)
+        results = [
+            replan_completed_levels(self._load_program(m.index, hypothesis), self.record, self.world.spec.clicks)
+            for hypothesis in (m.hypothesis, candidate)
             if hypothesis is not None
         ]
-        return report({one.level for one in found[0] if one.planned is not None}, found[-1])
+        return describe_regressions({result.level for result in results[0] if result.planned_length is not None}, results[-1])
 
-    def _judge(self, member: int, tried: Hypothesis) -> Judgement:
+    def _judge(self, member: int, candidate: Hypothesis) -> Judgement:
         mind = self.mind
         if mind is None or not mind.proposes:
-            return judge_by_trace(tried)
-        return Judgement(**mind_call.answer(self.journal, mind, self._member(member), "judge", self.case(member), tried))
+            return judge_by_citations(candidate)
+        return Judgement(
+            **mind_call.call_mind(self.event_log, mind, self._get_member(member), "judge", self.build_case(member), candidate)
+        )
 
     def verify(self, member: int = 0) -> Verdict:
         """Replay the whole record once more with this member's program. Changes nothing. Raises RefusedError without a program."""
-        return verify(self._program(member), self.record, compares=self.rules.compares)
+        return verify(self._get_program(member), self.record, compared_fields=self.protocol.compared_fields)
 
     def simulate(
         self, actions: Sequence[Action], member: int = 0, trajectory: int = -1, step: int | None = None
@@ -176,12 +204,15 @@ class Session(Reading):
 
         Any program that was once accepted may be asked, falsified or not. Nothing is sent. Raises RefusedError.
         """
-        rolled = patiently(
-            roll, self._program(member), self.prefix(trajectory, step), [validation.action(action) for action in actions]
+        rollout = retry_on_host_fault(
+            roll,
+            self._get_program(member),
+            self.get_prefix(trajectory, step),
+            [validation.validate_action(action) for action in actions],
         )
-        if isinstance(rolled, Fault):
-            raise RefusedError(f"The program fails on those actions: {rolled.reason}")
-        return rolled[0]
+        if isinstance(rollout, ProgramError):
+            raise RefusedError(f"The program fails on those actions: {rollout.reason}")
+        return rollout[0]
 
     # -- planning ------------------------------------------------------------------------------------------------------------
 
@@ -192,31 +223,35 @@ class Session(Reading):
         RefusedError without an admissible program, in a level that is over, and for a subgoal whose own source fails.
         """
         self._require_running()
-        m = self._member(member)
-        subgoal = None if subgoal is None else validation.subgoal(subgoal)
-        bounds = self.limits if limits is None else validation.limits(limits)
+        m = self._get_member(member)
+        subgoal = None if subgoal is None else validation.validate_subgoal(subgoal)
+        search_limits = self.limits if limits is None else validation.validate_limits(limits)
         if not m.admissible:
             raise RefusedError("There is no admissible program to plan in; propose one that verifies on the whole record.")
-        depth = self.left if bounds.depth is None else min(self.left, bounds.depth)
-        key, present = (member, subgoal.source if subgoal else None), (m.version, self.state.sent, bounds)
-        if key in self._found and self._found[key][0] == present:
-            _, seq, known = self._found[key]
-            if isinstance(known, Plan) and seq not in self.state.plans:  # another's draw has used up its event
-                self._found[key] = (present, self._plan_event(member, known, subgoal), known)
-            return known
-        program, here, clicks = self._program(member), self.record.here, self.world.spec.clicks
-        found = patiently(find_plan, program, here, replace(bounds, depth=depth), key[1], clicks)
-        if isinstance(found, Plan):
-            found = self._hand.unsendable(*found.actions) or found
-        if isinstance(found, Fault):
-            if found.kind == "subgoal":
-                raise RefusedError(f"The subgoal itself fails: {found.reason}")
-            self._hand.falsify(member, Verdict(Outcome.FAULT, f"While planning: {found.reason}", fault=found))
-            self.journal.commit()
-            return NoPlan(found.reason, False, None, 0, 0.0)
-        self._found = {one: kept for one, kept in self._found.items() if kept[0][1] == self.state.sent}  # the others are stale
-        self._found[key] = (present, self._plan_event(member, found, subgoal), found)
-        return found
+        depth = self.actions_left if search_limits.depth is None else min(self.actions_left, search_limits.depth)
+        key, cache_stamp = (member, subgoal.source if subgoal else None), (m.version, self.state.n_actions, search_limits)
+        if key in self._plan_cache and self._plan_cache[key][0] == cache_stamp:
+            _, seq, cached_plan = self._plan_cache[key]
+            if isinstance(cached_plan, Plan) and seq not in self.state.open_plans:  # another's draw has used up its event
+                self._plan_cache[key] = (cache_stamp, self._append_plan_event(member, cached_plan, subgoal), cached_plan)
+            return cached_plan
+        program, trajectory, clicks = self._get_program(member), self.record.current, self.world.spec.clicks
+        result = retry_on_host_fault(find_plan, program, trajectory, replace(search_limits, depth=depth), key[1], clicks)
+        if isinstance(result, Plan):
+            result = self._executor.validate(*result.actions) or result
+        if isinstance(result, ProgramError):
+            if result.kind == "subgoal":
+                raise RefusedError(f"The subgoal itself fails: {result.reason}")
+            self._executor.falsify(member, Verdict(VerdictKind.FAULT, f"While planning: {result.reason}", fault=result))
+            self.event_log.commit()
+            return NoPlan(result.reason, False, None, 0, 0.0)
+        self._plan_cache = {
+            cache_key: cache_entry
+            for cache_key, cache_entry in self._plan_cache.items()
+            if cache_entry[0][1] == self.state.n_actions
+        }  # the others are stale
+        self._plan_cache[key] = (cache_stamp, self._append_plan_event(member, result, subgoal), result)
+        return result
 
     def draw(self, plans: Mapping[int, Plan | NoPlan]) -> int | None:
         """Draw one class of identical nonempty plans (Eq. 32-33); it is followed next. None: nobody has a plan.
@@ -225,202 +260,220 @@ class Session(Reading):
         Raises RefusedError for a plan that is not what `plan` gave, from here, in the program that stands now.
         """
         self._require_running()
-        found: dict[int, tuple[int, Plan]] = {}
+        current_plans: dict[int, tuple[int, Plan]] = {}
         for member, plan in plans.items():
             if isinstance(plan, Plan):
-                known = self._of_now(self._member(member), None)
-                if known is None or known[1] is not plan:
+                current_plan = self._find_current_plan(self._get_member(member), None)
+                if current_plan is None or current_plan[1] is not plan:
                     raise RefusedError("A plan that is not of now cannot be drawn; plan again, then draw.")
-                found[member] = known
-        groups = population.classes({member: plan for member, (_, plan) in found.items()})
+                current_plans[member] = current_plan
+        groups = population.group_plans({member: plan for member, (_, plan) in current_plans.items()})
         if not groups:
             return None
-        way = self._disputed(plans, singles=False)
-        drawn = population.draw(groups, self.seed, self.state.draws) if way is None or way.plan is None else way.plan
-        driver = groups[drawn][0]
-        self._drive(*found[driver], groups, drawn)
+        disagreement = self._find_disagreement(plans, include_single_actions=False)
+        class_index = (
+            population.draw_class(groups, self.seed, self.state.n_draws)
+            if disagreement is None or disagreement.class_index is None
+            else disagreement.class_index
+        )
+        driver = groups[class_index][0]
+        self._activate_plan(*current_plans[driver], groups, class_index)
         return driver
 
-    def doubt(self, plans: Mapping[int, Plan | NoPlan]) -> tuple[Probe, int] | None:
+    def find_disagreement_probe(self, plans: Mapping[int, Plan | NoPlan]) -> tuple[Probe, int] | None:
         """Under the policy `disagree`: an action that begins none of these plans and tells more than any, or as much and sooner,
         with the member to send it for. None: draw a plan."""
-        way = self._disputed(plans, singles=True)
-        return None if way is None or way.plan is not None else (Probe(way.actions[0], disagreement.question(way)), way.parts[0][0])
+        way = self._find_disagreement(plans, include_single_actions=True)
+        return (
+            None
+            if way is None or way.class_index is not None
+            else (Probe(way.actions[0], disagreement.format_question(way)), way.parts[0][0])
+        )
 
-    def _disputed(self, plans: Mapping[int, Plan | NoPlan], singles: bool) -> population.Way | None:
+    def _find_disagreement(
+        self, plans: Mapping[int, Plan | NoPlan], include_single_actions: bool
+    ) -> population.DisagreementCandidate | None:
         self._require_running()
-        found = {member: plan for member, plan in plans.items() if isinstance(plan, Plan)}
-        groups = population.classes(found)
+        member_plans = {member: plan for member, plan in plans.items() if isinstance(plan, Plan)}
+        groups = population.group_plans(member_plans)
         if self.policy != population.DISAGREE or len(groups) < 2:
             return None
-        programs = {member: self._program(member) for member in self.admissible()}
-        tried = [found[group[0]].actions for group in groups]
-        clicks = self.world.spec.clicks if singles else None
-        return population.disputed(disagreement.ways(programs, self.record.here, tried, clicks))
+        programs = {member: self._get_program(member) for member in self.list_admissible_members()}
+        class_plans = [member_plans[group[0]].actions for group in groups]
+        clicks = self.world.spec.clicks if include_single_actions else None
+        return population.choose_disagreement(disagreement.find_disagreements(programs, self.record.current, class_plans, clicks))
 
-    def _of_now(self, m: Member, source: str | None) -> tuple[int, Plan] | None:
+    def _find_current_plan(self, m: Member, subgoal_source: str | None) -> tuple[int, Plan] | None:
         """The event of this member's plan (to the subgoal with that source) and the plan: made from here, by what stands now."""
-        present, seq, plan = self._found.get((m.index, source), (None, -1, None))
-        if not m.admissible or not isinstance(plan, Plan) or present is None or seq not in self.state.plans:
+        cache_stamp, seq, plan = self._plan_cache.get((m.index, subgoal_source), (None, -1, None))
+        if not m.admissible or not isinstance(plan, Plan) or cache_stamp is None or seq not in self.state.open_plans:
             return None
-        return (seq, plan) if present[:2] == (m.version, self.state.sent) else None
+        return (seq, plan) if cache_stamp[:2] == (m.version, self.state.n_actions) else None
 
-    def _drive(self, seq: int, plan: Plan, groups: list[list[int]], drawn: int) -> None:
-        self._rolled = plan.predictions
-        ahead = [self.journal.ledger.put_frame(seen.frame) for seen in self._rolled]  # for whoever watches from elsewhere
-        self.journal.append(Kind.DRAW, {"classes": groups, "drawn": drawn, "plan": seq, "ahead": ahead})
+    def _activate_plan(self, seq: int, plan: Plan, groups: list[list[int]], class_index: int) -> None:
+        self._plan_predictions = plan.predictions
+        upcoming_frames = [
+            self.event_log.ledger.put_frame(prediction.frame) for prediction in self._plan_predictions
+        ]  # for whoever watches from elsewhere
+        self.event_log.append(EventKind.DRAW, {"classes": groups, "drawn": class_index, "plan": seq, "ahead": upcoming_frames})
 
-    def _plan_event(self, member: int, found: Plan | NoPlan, subgoal: Subgoal | None) -> int:
-        return self.journal.append(Kind.PLAN, pack_plan(self.journal.ledger, member, found, subgoal)).seq
+    def _append_plan_event(self, member: int, result: Plan | NoPlan, subgoal: Subgoal | None) -> int:
+        return self.event_log.append(EventKind.PLAN, pack_plan(self.event_log.ledger, member, result, subgoal)).seq
 
     # -- acting --------------------------------------------------------------------------------------------------------------
 
-    def execute(self, actions: Sequence[Action], subgoal: Subgoal | None = None, member: int = 0) -> Sent:
+    def execute(self, actions: Sequence[Action], subgoal: Subgoal | None = None, member: int = 0) -> ExecutionResult:
         """Send a plan, one action at a time, each predicted on disk before it is sent; the first mismatch stops it.
 
         It must be predicted to end in the goal, or in the named subgoal (not asked under vanilla). Raises RefusedError otherwise.
         """
         self._require_running()
-        m, sequence = self._member(member), validation.actions(actions)
-        subgoal = None if subgoal is None else validation.subgoal(subgoal)
-        unsendable = self._hand.unsendable(*sequence)
-        refusal = gate.refuses_plan(self.rules, m.admissible) or gate.refuses_length(len(sequence), self.left)
-        if refusal or unsendable:
-            raise RefusedError(refusal or (unsendable.reason if unsendable else ""))
-        known = self._of_now(m, subgoal.source if subgoal else None)
-        if known is None or known[1].actions != sequence:
-            plan = self._rolled_out(m, sequence, subgoal)
-            known = self._plan_event(member, plan, subgoal), plan
-        self._drive(*known, [[member]], 0)
-        return self.follow()
+        m, planned_actions = self._get_member(member), validation.validate_actions(actions)
+        subgoal = None if subgoal is None else validation.validate_subgoal(subgoal)
+        fault = self._executor.validate(*planned_actions)
+        refusal = gate.explain_plan_refusal(self.protocol, m.admissible) or gate.explain_length_refusal(
+            len(planned_actions), self.actions_left
+        )
+        if refusal or fault:
+            raise RefusedError(refusal or (fault.reason if fault else ""))
+        current_plan = self._find_current_plan(m, subgoal.source if subgoal else None)
+        if current_plan is None or current_plan[1].actions != planned_actions:
+            plan = self._roll_out(m, planned_actions, subgoal)
+            current_plan = self._append_plan_event(member, plan, subgoal), plan
+        self._activate_plan(*current_plan, [[member]], 0)
+        return self.continue_plan()
 
-    def _rolled_out(self, m: Member, actions: tuple[Action, ...], subgoal: Subgoal | None) -> Plan:
+    def _roll_out(self, m: Member, actions: tuple[Action, ...], subgoal: Subgoal | None) -> Plan:
         """Somebody's own sequence as a plan: rolled in a fresh worker, it must end where it is said to end."""
         if not m.admissible:
             return Plan(actions, (), False, None, 0, 0.0, "given")
-        rolled = patiently(roll, self._program(m.index), self.record.here, actions, subgoal.source if subgoal else None)
-        if isinstance(rolled, Fault):
-            raise RefusedError(f"The program fails on that plan: {rolled.reason}")
-        predictions, holds = rolled
-        refusal = gate.refuses_end([seen.status for seen in predictions], holds, "the named subgoal" if subgoal else "the goal")
-        if refusal and self.rules.needs_hypothesis:
+        rollout = retry_on_host_fault(
+            roll, self._get_program(m.index), self.record.current, actions, subgoal.source if subgoal else None
+        )
+        if isinstance(rollout, ProgramError):
+            raise RefusedError(f"The program fails on that plan: {rollout.reason}")
+        predictions, holds = rollout
+        refusal = gate.explain_end_refusal(
+            [prediction.status for prediction in predictions], holds, "the named subgoal" if subgoal else "the goal"
+        )
+        if refusal and self.protocol.needs_hypothesis:
             raise RefusedError(refusal)
         return Plan(actions, predictions, False, None, 0, 0.0, "given")
 
-    def follow(self) -> Sent:
+    def continue_plan(self) -> ExecutionResult:
         """Go on with the plan that was drawn until it ends, any member is falsified, or the run ends."""
         self._require_open()
-        sent: list[Action] = []
-        last = Sent((), None)
-        while (active := self.state.active) is not None and not self.ended and not last.halted:
-            action = active.actions[active.at]
-            unsendable = self._hand.unsendable(action)
-            if unsendable is not None:  # the world no longer accepts what was planned
-                self._hand.falsify(active.member, Verdict(Outcome.FAULT, unsendable.reason, fault=unsendable))
-                last = Sent((), None, None, (active.member,), unsendable.reason)
+        sent_actions: list[Action] = []
+        last_result = ExecutionResult((), None)
+        while (active := self.state.active_plan) is not None and not self.outcome and not last_result.halt_reason:
+            action = active.actions[active.n_sent]
+            fault = self._executor.validate(action)
+            if fault is not None:  # the world no longer accepts what was planned
+                self._executor.falsify(active.member, Verdict(VerdictKind.FAULT, fault.reason, fault=fault))
+                last_result = ExecutionResult((), None, None, (active.member,), fault.reason)
                 break
-            expected = self._rolled[active.at] if active.at < len(self._rolled) else None
-            last = self._hand.act(action, Sort.PLAN, active.member, active.plan, active.question, expected)
-            sent += last.actions
-        self.journal.commit()
-        return replace(last, actions=tuple(sent))
+            expected = self._plan_predictions[active.n_sent] if active.n_sent < len(self._plan_predictions) else None
+            last_result = self._executor.act(action, ActionKind.PLAN, active.member, active.plan_seq, active.question, expected)
+            sent_actions += last_result.actions
+        self.event_log.commit()
+        return replace(last_result, actions=tuple(sent_actions))
 
-    def probe(self, action: Action, question: str, member: int = 0) -> Sent:
+    def probe(self, action: Action, question: str, member: int = 0) -> ExecutionResult:
         """Send one action to learn something; predicted where this member is admissible, else taken from the allowance."""
         self._require_running()
-        action, question = validation.action(action), validation.words(question, "The question of a probe")
-        unsendable = Fault("action", "A reset is no probe; use reset and give the reason.") if action == RESET else None
-        unsendable = unsendable or self._hand.unsendable(action)
-        predicted = self._member(member).admissible
-        refusal = gate.refuses_probe(self.rules, predicted, self.state.unpredicted, self.budget, question)
-        if refusal or unsendable:
-            raise RefusedError(unsendable.reason if unsendable else refusal)
-        sent = self._hand.act(action, Sort.PROBE, member, None, question)
-        self.journal.commit()
-        return sent
+        action, question = validation.validate_action(action), validation.validate_text(question, "The question of a probe")
+        fault = ProgramError("action", "A reset is no probe; use reset and give the reason.") if action == RESET else None
+        fault = fault or self._executor.validate(action)
+        is_predicted = self._get_member(member).admissible
+        refusal = gate.explain_probe_refusal(self.protocol, is_predicted, self.state.n_unpredicted, self.budget, question)
+        if refusal or fault:
+            raise RefusedError(fault.reason if fault else refusal)
+        result = self._executor.act(action, ActionKind.PROBE, member, None, question)
+        self.event_log.commit()
+        return result
 
-    def try_out(self, probe: Probe, member: int = 0) -> Sent:
+    def send_exploration(self, probe: Probe, member: int = 0) -> ExecutionResult:
         """A mind's probe; RESET as its action starts the level anew, for a mind that sees no other way on."""
         if probe.action == RESET:
             return self.reset(probe.question, member=member)
         return self.probe(probe.action, probe.question, member)
 
-    def reset(self, reason: str, whole: bool = False, member: int | None = None) -> Sent:
+    def reset(self, reason: str, whole_game: bool = False, member: int | None = None) -> ExecutionResult:
         """Start the level anew. Costs an action. Refused when it would restart the whole game, unless `whole` says it is meant.
 
         member: whose mind asked for it; None: the level was over.
         """
         self._require_open()
-        reason = validation.words(reason, "The reason of a reset")
-        refusal = gate.refuses_reset(self.record, whole)
+        reason = validation.validate_text(reason, "The reason of a reset")
+        refusal = gate.explain_reset_refusal(self.record, whole_game)
         if refusal:
             raise RefusedError(refusal)
-        sent = self._hand.act(RESET, Sort.RESET, member, question=reason)
-        self.journal.commit()
-        return sent
+        result = self._executor.act(RESET, ActionKind.RESET, member, question=reason)
+        self.event_log.commit()
+        return result
 
     def open(self, opening: Mapping[str, Any] | None = None) -> None:
         """Write the OPEN event (unless it stands already) and take the first observation (H_0), which costs nothing."""
         if len(self.record):
             raise RefusedError("The run has been opened; what starts a level anew is a reset, and costs an action.")
         if opening is not None:
-            self.journal.append(Kind.OPEN, opening)
-            self.journal.commit()
-        self._hand.open()
-        self.journal.commit()
+            self.event_log.append(EventKind.OPEN, opening)
+            self.event_log.commit()
+        self._executor.open()
+        self.event_log.commit()
 
-    def resend(self) -> None:
+    def settle_in_doubt(self) -> None:
         """Settle what a crash has left: an action in doubt is sent again (its intent is on disk, and the world was rebuilt without
         it); without one, what follows from the last observation is seen to."""
         intent = self.state.intent
         if intent is not None:
-            ledger = self.journal.ledger
-            predictions = {m: Prediction(ledger.frame(frame), status) for m, (frame, status) in intent.predictions.items()}
-            self._hand.deliver(intent.action, predictions, intent.member)
+            ledger = self.event_log.ledger
+            predictions = {m: Prediction(ledger.get_frame(frame), status) for m, (frame, status) in intent.predictions.items()}
+            self._executor.send(intent.action, predictions, intent.member)
         else:
-            self._hand.conclude()
-        self.journal.commit()
+            self._executor.after_observation()
+        self.event_log.commit()
 
     # -- closing -------------------------------------------------------------------------------------------------------------
 
     def note(self, text: str) -> None:
         """Keep a sentence for later calls of the mind."""
         self._require_open()
-        self.journal.append(Kind.NOTE, {"text": validation.words(text, "A note")})
-        self.journal.commit()
+        self.event_log.append(EventKind.NOTE, {"text": validation.validate_text(text, "A note")})
+        self.event_log.commit()
 
-    def finish(self, ending: Ending, sentence: str) -> None:
+    def finish(self, outcome: RunOutcome, sentence: str) -> None:
         """End the run for good. Raises RefusedError for an ending that is not for anybody to declare."""
-        if not isinstance(ending, Ending) or ending not in DECLARED:
-            raise RefusedError(f"How a run ends shows in its record; what can be declared is {', '.join(DECLARED)}.")
-        self.journal.finish(ending, validation.words(sentence, "The reason of an ending"))
+        if not isinstance(outcome, RunOutcome) or outcome not in DECLARABLE_OUTCOMES:
+            raise RefusedError(f"How a run ends shows in its record; what can be declared is {', '.join(DECLARABLE_OUTCOMES)}.")
+        self.event_log.finish(outcome, validation.validate_text(sentence, "The reason of an ending"))
 
     def close(self) -> None:
         """Let go of workers, world and ledger. Nothing is lost: the run can be resumed unless it has ended."""
         try:
-            self.journal.commit()
+            self.event_log.commit()
         finally:
-            self._forecast.close()
+            self._predictor.close()
             self.world.close()
-            self.journal.ledger.close()
+            self.event_log.ledger.close()
 
     # -- inside --------------------------------------------------------------------------------------------------------------
 
-    def _program(self, member: int) -> Program:
-        hypothesis = self._member(member).hypothesis
+    def _get_program(self, member: int) -> Program:
+        hypothesis = self._get_member(member).hypothesis
         if hypothesis is None:
             raise RefusedError("There is no program yet; propose one.")
-        return self._loaded(member, hypothesis)
+        return self._load_program(member, hypothesis)
 
-    def _loaded(self, member: int, hypothesis: Hypothesis) -> Program:
-        program = self._forecast.program(member, hypothesis)
-        if isinstance(program, Fault):
+    def _load_program(self, member: int, hypothesis: Hypothesis) -> Program:
+        program = self._predictor.load_program(member, hypothesis)
+        if isinstance(program, ProgramError):
             raise HostError(f"A program that was accepted does not load any more ({program.reason}); resume the run to try again.")
         return program
 
     def _require_open(self) -> None:
-        if self.ended:
-            raise RefusedError(f"The run has ended ({self.ended}); start another.")
+        if self.outcome:
+            raise RefusedError(f"The run has ended ({self.outcome}); start another.")
         if self.state.intent is not None:
             raise RefusedError(f"What became of action {self.state.intent.action} is in doubt; resume the run to settle it.")
 

@@ -8,21 +8,21 @@ from enum import StrEnum
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.core.record import RESET, Action, Record, Status
 from lawbook.core.results import Verdict
-from lawbook.core.spending import Caps, Spent, lasted
+from lawbook.core.spending import Caps, Spending, read_duration
 from lawbook.errors import UsageError
-from lawbook.ledger.codec import action_of, actions_of, proposal_of, verdict_of
-from lawbook.ledger.git_versions import Saved
-from lawbook.ledger.ledger import Event, Kind, Ledger, read_observation
-from lawbook.minds.base import News, Version, Why
-from lawbook.protocols.gate import ROUNDS
+from lawbook.ledger.codec import unpack_action, unpack_actions, unpack_proposal, unpack_verdict
+from lawbook.ledger.git_versions import AcceptedVersion
+from lawbook.ledger.ledger import Event, EventKind, Ledger, read_observation
+from lawbook.minds.base import PeerAction, Trigger, Version
+from lawbook.protocols.gate import MAX_REFUSALS
 
-OPS = ("propose", "judge", "explore")
+MIND_OPERATIONS = ("propose", "judge", "explore")
 """Calls of a mind; other CALL events tell of what stands around it: the model behind it, doors, an agent's own costs."""
-GROWN = 1.25
+SIMPLIFY_GROWTH = 1.25
 """A description this many times its length at the last simplification is asked to be simplified."""
 
 
-class Sort(StrEnum):
+class ActionKind(StrEnum):
     """What kind of action an INTEND announces."""
 
     PLAN = "plan"
@@ -30,7 +30,7 @@ class Sort(StrEnum):
     RESET = "reset"
 
 
-class Ending(StrEnum):
+class RunOutcome(StrEnum):
     """How a run ended."""
 
     WON = "won"
@@ -56,45 +56,45 @@ class Member:
     index: int
     hypothesis: Hypothesis | None = None
     admissible: bool = False
-    why: Why | None = Why.START
-    rounds: int = 0
-    faults: int = 0
+    trigger: Trigger | None = Trigger.START
+    n_refusals: int = 0
+    n_faults: int = 0
     verdict: Verdict | None = None
-    refusals: int = 0
-    refusal: str = ""
+    n_explore_refusals: int = 0
+    explore_refusal: str = ""
     version: int = 0
-    asked: int = 0
-    pending: dict[str, Event] = field(default_factory=dict)
-    inner: dict[str, list[str]] = field(default_factory=dict)
+    n_calls: int = 0
+    pending_answers: dict[str, Event] = field(default_factory=dict)
+    cached_exchanges: dict[str, list[str]] = field(default_factory=dict)
     proposal: tuple[int, Proposal] | None = None
     history: list[Version] = field(default_factory=list)
-    news: list[News] = field(default_factory=list)
-    simplify: bool = False
+    peer_actions: list[PeerAction] = field(default_factory=list)
+    should_simplify: bool = False
     simplified_bytes: int = 0
-    no_plan: str = ""
-    thought_at: int = -1
+    no_plan_reason: str = ""
+    reflected_at: int = -1
     """How many actions had been sent when it was last asked because nobody had a plan."""
 
     @property
-    def due(self) -> bool:
-        return self.why is not None and self.rounds < ROUNDS and self.faults < ROUNDS
+    def is_due(self) -> bool:
+        return self.trigger is not None and self.n_refusals < MAX_REFUSALS and self.n_faults < MAX_REFUSALS
 
-    def settle(self) -> None:
+    def clear_pending(self) -> None:
         """Something came of what its mind answered: nothing of that is asked for again."""
-        self.pending.clear()
-        self.inner.clear()
+        self.pending_answers.clear()
+        self.cached_exchanges.clear()
 
 
 @dataclass
-class Active:
+class ActivePlan:
     """The plan being followed: its PLAN event, who drives, what is to be sent, how much of it has been."""
 
-    plan: int
+    plan_seq: int
     member: int
     actions: tuple[Action, ...]
     subgoal: str | None
     question: str
-    at: int = 0
+    n_sent: int = 0
 
 
 @dataclass
@@ -103,9 +103,9 @@ class Intent:
 
     seq: int
     action: Action
-    sort: Sort
+    kind: ActionKind
     member: int | None
-    plan: int | None
+    plan_seq: int | None
     question: str
     predictions: dict[int, tuple[str, Status]]
 
@@ -116,190 +116,194 @@ class State:
 
     record: Record
     members: list[Member]
-    active: Active | None = None
+    active_plan: ActivePlan | None = None
     intent: Intent | None = None
-    draws: int = 0
-    unpredicted: int = 0
+    n_draws: int = 0
+    n_unpredicted: int = 0
     notes: list[str] = field(default_factory=list)
-    per_level: dict[int, int] = field(default_factory=dict)
-    mismatches: int = 0
-    completed: int = 0
-    ending: Ending | None = None
-    plans: dict[int, Active] = field(default_factory=dict)
-    accepted: list[Saved] = field(default_factory=list)
+    actions_per_level: dict[int, int] = field(default_factory=dict)
+    n_mismatches: int = 0
+    n_completed: int = 0
+    outcome: RunOutcome | None = None
+    open_plans: dict[int, ActivePlan] = field(default_factory=dict)
+    accepted_versions: list[AcceptedVersion] = field(default_factory=list)
     """Every accepted iteration in order: what the git memory is derived from."""
-    spent: Spent = field(default_factory=Spent)
+    spending: Spending = field(default_factory=Spending)
     caps: Caps = field(default_factory=Caps)
 
     @classmethod
-    def opened(cls, ledger: Ledger) -> State:
+    def from_opening(cls, ledger: Ledger) -> State:
         """The state before anything happened, from the OPEN event. Raises UsageError when there is none."""
         opening = next(iter(ledger), None)
-        if opening is None or opening.kind is not Kind.OPEN:
+        if opening is None or opening.kind is not EventKind.OPEN:
             raise UsageError("This ledger has no opening: the run was ended before it began; start another.")
         run, spec = opening.body["run"], opening.body["spec"]
         return cls(Record(spec["levels"]), [Member(index) for index in range(run["population"])])
 
     @property
-    def sent(self) -> int:
+    def n_actions(self) -> int:
         """Actions sent so far, resets included, the opening not."""
-        return self.record.actions
+        return self.record.n_actions
 
     def apply(self, event: Event, ledger: Ledger) -> None:
         """Take one event in. Total: every kind of event has its one effect here and nowhere else."""
         body = event.body
-        paused = event.kind is Kind.OPEN or "line" in body  # imported lines have their own clock
-        self.spent.pass_time(event.time, paused, lasted(body))
+        paused = event.kind is EventKind.OPEN or "line" in body  # imported lines have their own clock
+        self.spending.add_time(event.time, paused, read_duration(body))
         match event.kind:
-            case Kind.OBSERVE:
-                self._observed(event, ledger)
-            case Kind.INTEND:
+            case EventKind.OBSERVE:
+                self._apply_observation(event, ledger)
+            case EventKind.INTEND:
                 predictions = {int(m): (frame, Status(status)) for m, (frame, status) in body["predictions"].items()}
                 action = Action(*body["action"])
                 self.intent = Intent(
-                    event.seq, action, Sort(body["sort"]), body["member"], body["plan"], body["question"], predictions
+                    event.seq, action, ActionKind(body["sort"]), body["member"], body["plan"], body["question"], predictions
                 )
-                if body["sort"] == Sort.PROBE and body["member"] not in predictions:
-                    self.unpredicted += 1
+                if body["sort"] == ActionKind.PROBE and body["member"] not in predictions:
+                    self.n_unpredicted += 1
                 assert body["member"] is None or 0 <= body["member"] < len(self.members), "there is no such member"
                 for member in self.members:  # whoever acts: what was answered before is an answer to another record
-                    member.settle()
-            case Kind.PROPOSE:
+                    member.clear_pending()
+            case EventKind.PROPOSE:
                 member = self.members[body["member"]]
-                member.proposal = (event.seq, proposal_of(ledger, body))
+                member.proposal = (event.seq, unpack_proposal(ledger, body))
                 member.news.clear()
                 member.pending.pop("judge", None)  # what was said of another proposal, that never had a verdict
-                member.why = Why(body["cause"])
-                if member.why is Why.NO_PLAN:
-                    member.thought_at = self.sent
-            case Kind.VERDICT:
-                self._judged(self.members[body["member"]], body["about"], verdict_of(body["verdict"]), event.time)
-            case Kind.PLAN:
+                member.why = Trigger(body["cause"])
+                if member.why is Trigger.NO_PLAN:
+                    member.thought_at = self.n_actions
+            case EventKind.VERDICT:
+                self._apply_verdict(self.members[body["member"]], body["about"], unpack_verdict(body["verdict"]), event.time)
+            case EventKind.PLAN:
                 if body["subgoal"] is None:
                     self.members[body["member"]].no_plan = body.get("reason", "")
                 if body["actions"] is not None:
-                    subgoal = None if body["subgoal"] is None else ledger.text(body["subgoal"])
-                    actions = actions_of(body["actions"])
-                    self.plans[event.seq] = Active(event.seq, body["member"], actions, subgoal, body["question"])
-            case Kind.DRAW:
-                self.draws += 1
-                self.active = self.plans[body["plan"]]
-                self.plans.clear()
-            case Kind.CALL:
-                self._called(event)
-            case Kind.NOTE:
+                    subgoal = None if body["subgoal"] is None else ledger.get_text(body["subgoal"])
+                    actions = unpack_actions(body["actions"])
+                    self.open_plans[event.seq] = ActivePlan(event.seq, body["member"], actions, subgoal, body["question"])
+            case EventKind.DRAW:
+                self.n_draws += 1
+                self.active_plan = self.open_plans[body["plan"]]
+                self.open_plans.clear()
+            case EventKind.CALL:
+                self._apply_call(event)
+            case EventKind.NOTE:
                 if body.get("by") != "probe":  # of an agent's confinement: for people
                     self.notes.append(body["text"])
-            case Kind.CLOSE:
-                self.ending = Ending(body["outcome"])
-            case Kind.OPEN:
-                self.caps = Caps(**body["caps"]) if "caps" in body else Caps.of(body["run"])
+            case EventKind.CLOSE:
+                self.outcome = RunOutcome(body["outcome"])
+            case EventKind.OPEN:
+                self.caps = Caps(**body["caps"]) if "caps" in body else Caps.from_settings(body["run"])
 
-    def _called(self, event: Event) -> None:
+    def _apply_call(self, event: Event) -> None:
         body = event.body
         if body["op"] != "door":  # what somebody asked of the run cost nothing
-            self.spent.call(body.get("receipt", {}))
+            self.spending.add_call(body.get("receipt", {}))
         if "request" in body:  # an inner call, of the model behind a mind (desk.Desk.exchange)
             if body["answer"] is not None:
                 self.members[body["member"]].inner.setdefault(body["request"], []).append(body["answer"])
-        elif body["op"] in OPS and body["answer"] is not None:
+        elif body["op"] in MIND_OPERATIONS and body["answer"] is not None:
             member = self.members[body["member"]]
             member.asked += 1
             member.pending[body["op"]] = event
             member.inner.clear()
 
-    def _observed(self, event: Event, ledger: Ledger) -> None:
-        action, observation = action_of(event.body["action"]), read_observation(ledger, event.body)
-        level, opens = self.record.level, action is None or action == RESET
-        if event.body["trajectory"] != len(self.record) - (not opens):
+    def _apply_observation(self, event: Event, ledger: Ledger) -> None:
+        action, observation = unpack_action(event.body["action"]), read_observation(ledger, event.body)
+        level, opens_trajectory = self.record.level, action is None or action == RESET
+        if event.body["trajectory"] != len(self.record) - (not opens_trajectory):
             raise ValueError("it belongs to another trajectory")
         self.record.extend(action, observation)
-        self.plans.clear()
+        self.open_plans.clear()
         if action is None:
             return
-        self.per_level[level] = self.per_level.get(level, 0) + 1
+        self.actions_per_level[level] = self.actions_per_level.get(level, 0) + 1
         intent, self.intent = self.intent, None
-        completed = observation.status is Status.COMPLETED
-        self.completed += completed
-        if self.active is not None:
-            follows = intent is not None and intent.plan == self.active.plan
-            self.active.at += follows
-            done = self.active.at >= len(self.active.actions)
-            if done or not follows or action == RESET or observation.status is not Status.RUNNING:
-                self.active = None
+        is_completed = observation.status is Status.COMPLETED
+        self.n_completed += is_completed
+        if self.active_plan is not None:
+            follows_plan = intent is not None and intent.plan_seq == self.active_plan.plan_seq
+            self.active_plan.n_sent += follows_plan
+            is_done = self.active_plan.n_sent >= len(self.active_plan.actions)
+            if is_done or not follows_plan or action == RESET or observation.status is not Status.RUNNING:
+                self.active_plan = None
         for member in self.members:
-            member.refusals, member.refusal, member.faults = 0, "", 0
-            member.simplify |= completed and not self.record.won
+            member.n_explore_refusals, member.explore_refusal, member.n_faults = 0, "", 0
+            member.should_simplify |= is_completed and not self.record.is_won
             if not member.admissible:
                 # New evidence: a mind that had used up its rounds is asked again.
-                member.rounds, member.why = 0, member.why or Why.MISMATCH
-            elif completed and not self.record.won:
-                member.why, member.rounds = Why.LEVEL, 0
+                member.n_refusals, member.trigger = 0, member.trigger or Trigger.MISMATCH
+            elif is_completed and not self.record.is_won:
+                member.trigger, member.n_refusals = Trigger.LEVEL, 0
             if intent is not None:
-                member.news.append(News(self.sent, intent.member, intent.sort.value, (action,)))
+                member.peer_actions.append(PeerAction(self.n_actions, intent.member, intent.kind.value, (action,)))
 
-    def _judged(self, member: Member, about: str, verdict: Verdict, now: float) -> None:
+    def _apply_verdict(self, member: Member, about: str, verdict: Verdict, timestamp: float) -> None:
         """about: `proposal` (the gate's answer to one), `prediction` (it was wrong), `explore` (its answer could not be used)."""
-        member.settle()
+        member.clear_pending()
         match about:
             case "prediction":
-                member.admissible, member.why, member.rounds, member.verdict = False, Why.MISMATCH, 0, verdict
-                member.faults += verdict.fault is not None
-                self.mismatches += 1
-                if self.active is not None and self.active.member == member.index:
-                    self.active = None
+                member.admissible, member.trigger, member.n_refusals, member.verdict = False, Trigger.MISMATCH, 0, verdict
+                member.n_faults += verdict.fault is not None
+                self.n_mismatches += 1
+                if self.active_plan is not None and self.active_plan.member == member.index:
+                    self.active_plan = None
             case "explore":
-                member.refusals += 1
-                member.refusal = verdict.reason
+                member.n_explore_refusals += 1
+                member.explore_refusal = verdict.reason
             case "proposal":
                 assert member.proposal is not None, "a verdict without a proposal"
                 _, proposal = member.proposal
                 member.proposal = None
-                self._settled(member, proposal, verdict, now)
+                self._apply_proposal_verdict(member, proposal, verdict, timestamp)
 
-    def _settled(self, member: Member, proposal: Proposal, verdict: Verdict, now: float) -> None:
-        tried = proposal.applied_to(member.hypothesis)
+    def _apply_proposal_verdict(self, member: Member, proposal: Proposal, verdict: Verdict, timestamp: float) -> None:
+        candidate = proposal.apply_to(member.hypothesis)
         member.verdict = verdict
-        member.history.append(Version(proposal.decision, tried, verdict.outcome, verdict.reason, self.sent, proposal.diagnosis))
-        simplifying = member.why is Why.SIMPLIFY
+        member.history.append(
+            Version(proposal.decision, candidate, verdict.outcome, verdict.reason, self.n_actions, proposal.diagnosis)
+        )
+        is_simplifying = member.trigger is Trigger.SIMPLIFY
         if not verdict.admissible:
-            member.rounds += 1
-            if simplifying:
-                member.simplified_bytes = _bytes(member)
-            if simplifying or (member.admissible and member.rounds >= ROUNDS):
+            member.n_refusals += 1
+            if is_simplifying:
+                member.simplified_bytes = _count_description_bytes(member)
+            if is_simplifying or (member.admissible and member.n_refusals >= MAX_REFUSALS):
                 # What stands goes on standing; nothing forces a change of it.
-                member.why, member.rounds = None, 0
+                member.trigger, member.n_refusals = None, 0
             return
-        if tried != member.hypothesis:
+        if candidate != member.hypothesis:
             member.version += 1
-            self.accepted.append(Saved(member.index, member.version, tried, proposal.diagnosis or proposal.decision.value, now))
-            if self.active is not None and self.active.member == member.index:
-                self.active = None
-        member.hypothesis, member.admissible, member.rounds = tried, True, 0
-        if simplifying or proposal.decision is Decision.SIMPLIFY:
-            member.why, member.simplify, member.simplified_bytes = None, False, _bytes(member)
+            self.accepted_versions.append(
+                AcceptedVersion(member.index, member.version, candidate, proposal.diagnosis or proposal.decision.value, timestamp)
+            )
+            if self.active_plan is not None and self.active_plan.member == member.index:
+                self.active_plan = None
+        member.hypothesis, member.admissible, member.n_refusals = candidate, True, 0
+        if is_simplifying or proposal.decision is Decision.SIMPLIFY:
+            member.trigger, member.should_simplify, member.simplified_bytes = None, False, _count_description_bytes(member)
             return
-        member.simplified_bytes = member.simplified_bytes or _bytes(member)
-        if _bytes(member) > GROWN * member.simplified_bytes:
-            member.simplify = True
-        member.why = Why.SIMPLIFY if member.simplify else None
-        member.simplify = False
+        member.simplified_bytes = member.simplified_bytes or _count_description_bytes(member)
+        if _count_description_bytes(member) > SIMPLIFY_GROWTH * member.simplified_bytes:
+            member.should_simplify = True
+        member.trigger = Trigger.SIMPLIFY if member.should_simplify else None
+        member.should_simplify = False
 
 
-def fold(ledger: Ledger) -> State:
+def fold_events(ledger: Ledger) -> State:
     """The state a ledger tells of, without a world: to resume, show or check.
 
     Raises UsageError when it has no opening, or an event that no run writes there.
     """
-    state = State.opened(ledger)
+    state = State.from_opening(ledger)
     for event in ledger:
         try:
             state.apply(event, ledger)
         except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
-            what = f"Event {event.seq} ({event.kind}) does not follow from those before it ({type(error).__name__}: {error})"
-            raise UsageError(f"{what}; the ledger was written by another version, or altered.") from error
+            message = f"Event {event.seq} ({event.kind}) does not follow from those before it ({type(error).__name__}: {error})"
+            raise UsageError(f"{message}; the ledger was written by another version, or altered.") from error
     return state
 
 
-def _bytes(member: Member) -> int:
+def _count_description_bytes(member: Member) -> int:
     return 0 if member.hypothesis is None else member.hypothesis.description_bytes

@@ -29,8 +29,8 @@ from lawbook.errors import HostError
 from lawbook.sandbox import landlock, namespaces, seccomp
 from lawbook.sandbox.confinement import drop_capabilities
 
-NAMESPACES, LANDLOCK, BARE = "namespaces", "landlock", "none"
-RUNGS = (NAMESPACES, LANDLOCK, BARE)
+NAMESPACES, LANDLOCK, UNCONFINED = "namespaces", "landlock", "none"
+RUNGS = (NAMESPACES, LANDLOCK, UNCONFINED)
 """From the strongest to none."""
 
 PORT = 8100
@@ -39,17 +39,17 @@ MAX_FILE_BYTES = 1 << 30
 MAX_PROCESSES = 1024
 """In a user namespace of its own; elsewhere the limit would count the user's other processes too."""
 START_SECONDS = 30.0
-CANNOT = 126
+CANNOT_START = 126
 """Exit code when the program could not be started, as a shell has it."""
 
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-SETTINGS = (
+SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+ETC_ENTRIES = (
     "passwd", "group", "nsswitch.conf", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl", "ca-certificates", "pki",
     "alternatives", "localtime", "timezone", "os-release", "locale.alias", "inputrc", "terminfo", "mime.types", "crypto-policies",
     "bash.bashrc", "profile", "profile.d",
 )  # fmt: skip
 """Of /etc, what programs need to run; nothing in it is secret."""
-KERNEL = ("cpuinfo", "meminfo", "stat", "version", "loadavg", "uptime", "filesystems", "sys/kernel", "sys/vm", "sys/fs")
+PROC_ENTRIES = ("cpuinfo", "meminfo", "stat", "version", "loadavg", "uptime", "filesystems", "sys/kernel", "sys/vm", "sys/fs")
 """Of /proc, where it is the machine's own."""
 
 _FLAGS = ("-S", "-s", "-P", "-B", "-X", "utf8")
@@ -60,7 +60,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
-class Walls:
+class AccessPolicy:
     """What an agent may touch. readable: to read and run; writable: whole folders of its own; hidden: never, though it lies in
     something readable; listable: folders whose names may be listed; empty: an empty folder for whatever has to be mounted on."""
 
@@ -70,24 +70,26 @@ class Walls:
     listable: tuple[str, ...] = ()
 
 
-def system_paths(hidden: Iterable[Path]) -> tuple[str, ...]:
+def find_system_paths(hidden: Iterable[Path]) -> tuple[str, ...]:
     """The system's programs, libraries and harmless settings, without `hidden` and all that lies below it."""
-    shut = [os.path.realpath(path) for path in hidden]
-    return tuple(path for given in (*SYSTEM, *(f"/etc/{name}" for name in SETTINGS)) for path in without(given, shut))
+    real_hidden = [os.path.realpath(path) for path in hidden]
+    return tuple(
+        path for root in (*SYSTEM_FOLDERS, *(f"/etc/{name}" for name in ETC_ENTRIES)) for path in exclude_paths(root, real_hidden)
+    )
 
 
-def without(path: str, hidden: Sequence[str]) -> list[str]:
+def exclude_paths(path: str, hidden: Sequence[str]) -> list[str]:
     """The largest parts of `path` in which none of the (real) paths `hidden` lies."""
     real = os.path.realpath(path)
-    below = [shut for shut in hidden if shut == real or shut.startswith(real.rstrip("/") + "/")]
+    below = [hidden_path for hidden_path in hidden if hidden_path == real or hidden_path.startswith(real.rstrip("/") + "/")]
     if not below:
         return [path]
     if real in below or not Path(path).is_dir():
         return []
-    return [part for entry in sorted(Path(path).iterdir()) for part in without(str(entry), below)]
+    return [part for entry in sorted(Path(path).iterdir()) for part in exclude_paths(str(entry), below)]
 
 
-class Agent:
+class AgentProcess:
     """A program running confined. Owned by the run process; whatever it starts ends with it, and with the run process.
 
     rung: of RUNGS. ports: of this machine's loopback that it may connect to. On the rung NAMESPACES there are none: `relay` is then
@@ -99,7 +101,7 @@ class Agent:
         command: Sequence[str],
         environment: Mapping[str, str],
         folder: str,
-        walls: Walls,
+        access_policy: AccessPolicy,
         *,
         rung: str,
         ports: Sequence[int] = (),
@@ -122,16 +124,22 @@ class Agent:
         self.relay: socket.socket | None = None
         self.stdout = self._process.stdout
         try:
-            asked = {"command": list(command), "environment": dict(environment), "folder": folder, "rung": rung, "ports": [*ports]}
-            ipc.send(ours, {**asked, "walls": asdict(walls)})
-            answer = ipc.receive(ours, seconds=START_SECONDS)[0]
-            if "failed" in answer:
-                raise HostError(f"An agent cannot be confined by {rung} here: {answer['failed']}.")
-            self.facts: dict[str, str] = answer["facts"]
-            if answer["listens"]:
+            request = {
+                "command": list(command),
+                "environment": dict(environment),
+                "folder": folder,
+                "rung": rung,
+                "ports": [*ports],
+            }
+            ipc.send(ours, {**request, "walls": asdict(access_policy)})
+            reply = ipc.receive(ours, seconds=START_SECONDS)[0]
+            if "failed" in reply:
+                raise HostError(f"An agent cannot be confined by {rung} here: {reply['failed']}.")
+            self.facts: dict[str, str] = reply["facts"]
+            if reply["listens"]:
                 descriptor = socket.recv_fds(ours, 1, 1)[1][0]
                 self.relay = socket.socket(fileno=descriptor)
-        except (ipc.BrokenWireError, OSError) as error:
+        except (ipc.BrokenConnectionError, OSError) as error:
             self.end()
             raise HostError(f"An agent's process ended before it began ({error}).") from error
         except BaseException:
@@ -168,88 +176,94 @@ class Agent:
 def main(descriptor: int) -> NoReturn:
     """The keeper: shut the program in, wait for it or for the run process to hang up, and leave nothing of it behind."""
     control = socket.socket(fileno=descriptor)
-    asked = ipc.receive(control)[0]
-    given = asked["walls"]
-    walls = Walls(tuple(given["readable"]), tuple(given["writable"]), given["empty"], tuple(given["listable"]))
+    request = ipc.receive(control)[0]
+    policy_fields = request["walls"]
+    access_policy = AccessPolicy(
+        tuple(policy_fields["readable"]), tuple(policy_fields["writable"]), policy_fields["empty"], tuple(policy_fields["listable"])
+    )
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what is orphaned below becomes our child, and can be ended
-    facts = {"rung": asked["rung"]}
+    facts = {"rung": request["rung"]}
     try:
-        if asked["rung"] == NAMESPACES:
-            facts["namespaces"] = namespaces.leave()
+        if request["rung"] == NAMESPACES:
+            facts["namespaces"] = namespaces.unshare_all()
         libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         parent = os.getpid()
         child = os.fork()
         if child == 0:
-            _keep_inside(control, asked, walls, facts, parent)
+            _run_first_process(control, request, access_policy, facts, parent)
     except OSError as error:
         ipc.send(control, {"failed": str(error)})
-        os._exit(CANNOT)
-    os._exit(_outlive(control, child, alone=asked["rung"] == NAMESPACES))
+        os._exit(CANNOT_START)
+    os._exit(_wait_and_clean_up(control, child, own_pid_namespace=request["rung"] == NAMESPACES))
 
 
-def _keep_inside(control: socket.socket, asked: dict[str, object], walls: Walls, facts: dict[str, str], parent: int) -> NoReturn:
+def _run_first_process(
+    control: socket.socket, request: dict[str, object], access_policy: AccessPolicy, facts: dict[str, str], parent: int
+) -> NoReturn:
     """The first process inside. With namespaces it stays, as the one that reaps; without, it becomes the program."""
     try:
-        _die_with(parent)
-        ports, relay = asked["ports"], None
-        if asked["rung"] == NAMESPACES:
-            namespaces.loopback()
+        _die_with_parent(parent)
+        ports, relay = request["ports"], None
+        if request["rung"] == NAMESPACES:
+            namespaces.enable_loopback()
             relay = socket.create_server(("127.0.0.1", PORT))
-            namespaces.grow(walls.empty, walls.readable, walls.writable, platform.machine())
+            namespaces.build_root(access_policy.empty, access_policy.readable, access_policy.writable, platform.machine())
             ports = [PORT]
-        elif asked["rung"] == LANDLOCK and not landlock.abi():
+        elif request["rung"] == LANDLOCK and not landlock.get_abi_version():
             raise OSError("this kernel has no Landlock")
-        if asked["rung"] != BARE and not seccomp.supported():
+        if request["rung"] != UNCONFINED and not seccomp.is_supported():
             raise OSError("this kernel or machine has no system call filter that we know")
-        os.chdir(str(asked["folder"]))
-        bare = asked["rung"] == BARE
-        facts["landlock"] = "off" if bare else f"ABI {landlock.abi()}" if landlock.abi() else "absent"
-        facts["seccomp"] = "off" if bare else "deny-list"
+        os.chdir(str(request["folder"]))
+        is_unconfined = request["rung"] == UNCONFINED
+        facts["landlock"] = (
+            "off" if is_unconfined else f"ABI {landlock.get_abi_version()}" if landlock.get_abi_version() else "absent"
+        )
+        facts["seccomp"] = "off" if is_unconfined else "deny-list"
         rules = None
-        if asked["rung"] != NAMESPACES:
-            rules = _shut(asked, walls, ports)
+        if request["rung"] != NAMESPACES:
+            rules = _make_ruleset(request, access_policy, ports)
         ipc.send(control, {"facts": facts, "listens": relay is not None})
         if relay is not None:
             socket.send_fds(control, [b"r"], [relay.fileno()])
             relay.close()
         control.close()
     except OSError as error:
-        with suppress(ipc.BrokenWireError):
+        with suppress(ipc.BrokenConnectionError):
             ipc.send(control, {"failed": str(error)})
-        os._exit(CANNOT)
-    if asked["rung"] == NAMESPACES:
-        first, child = os.getpid(), os.fork()
+        os._exit(CANNOT_START)
+    if request["rung"] == NAMESPACES:
+        first_pid, child = os.getpid(), os.fork()
         if child == 0:
-            _die_with(first)
-            _become(asked, _shut(asked, walls, ports))
+            _die_with_parent(first_pid)
+            _exec_program(request, _make_ruleset(request, access_policy, ports))
         drop_capabilities(keep=0)
         _reap(child)
-    _become(asked, rules)
+    _exec_program(request, rules)
 
 
-def _shut(asked: dict[str, object], walls: Walls, ports: object) -> int | None:
+def _make_ruleset(request: dict[str, object], access_policy: AccessPolicy, ports: object) -> int | None:
     """Rules for this very process (its own folder of /proc is in them); None on the rung that has none."""
-    if asked["rung"] == BARE or not landlock.abi():
+    if request["rung"] == UNCONFINED or not landlock.get_abi_version():
         return None
-    own = asked["rung"] == NAMESPACES
-    return landlock.ruleset(
-        ("/proc",) if own else (*(f"/proc/{name}" for name in KERNEL), f"/proc/{os.getpid()}"),
-        ("/", *walls.listable) if own else walls.listable,
-        runnable=walls.readable,
-        writable=(*walls.writable, *(namespaces.SHORT_LIVED if own else ())),
+    has_namespaces = request["rung"] == NAMESPACES
+    return landlock.make_ruleset(
+        ("/proc",) if has_namespaces else (*(f"/proc/{name}" for name in PROC_ENTRIES), f"/proc/{os.getpid()}"),
+        ("/", *access_policy.listable) if has_namespaces else access_policy.listable,
+        runnable=access_policy.readable,
+        writable=(*access_policy.writable, *(namespaces.TEMPORARY_FOLDERS if has_namespaces else ())),
         devices=namespaces.DEVICES,
         ports=ports if isinstance(ports, list) else [],
     )
 
 
-def _become(asked: dict[str, object], rules: int | None) -> NoReturn:
+def _exec_program(request: dict[str, object], rules: int | None) -> NoReturn:
     """Shut this process in for good, and be the program from here on."""
     try:
         os.setsid()
         for limit, value in (
             (resource.RLIMIT_CORE, 0),
             (resource.RLIMIT_FSIZE, MAX_FILE_BYTES),
-            *([(resource.RLIMIT_NPROC, MAX_PROCESSES)] if asked["rung"] == NAMESPACES else []),
+            *([(resource.RLIMIT_NPROC, MAX_PROCESSES)] if request["rung"] == NAMESPACES else []),
         ):
             hard = resource.getrlimit(limit)[1]
             value = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -259,23 +273,23 @@ def _become(asked: dict[str, object], rules: int | None) -> NoReturn:
         drop_capabilities(keep=0)
         if rules is not None:
             landlock.restrict(rules)
-        if asked["rung"] != BARE:
-            seccomp.install(seccomp.deny_list(platform.machine(), alone=asked["rung"] == NAMESPACES))
+        if request["rung"] != UNCONFINED:
+            seccomp.install(seccomp.build_deny_list(platform.machine(), own_files=request["rung"] == NAMESPACES))
         os.closerange(3, 1 << 16)
-        command, environment = asked["command"], asked["environment"]
+        command, environment = request["command"], request["environment"]
         assert isinstance(command, list) and isinstance(environment, dict)
         os.execvpe(command[0], command, environment)
     except OSError as error:
         os.write(2, f"{error}\n".encode())
     finally:
-        os._exit(CANNOT)
+        os._exit(CANNOT_START)
 
 
-def _die_with(parent: int) -> None:
+def _die_with_parent(parent: int) -> None:
     """Be killed when the parent goes. In a process namespace of one's own its number cannot be seen, and reads 0."""
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() not in (parent, 0):
-        os._exit(CANNOT)
+        os._exit(CANNOT_START)
 
 
 def _reap(child: int) -> NoReturn:
@@ -283,49 +297,49 @@ def _reap(child: int) -> NoReturn:
     while True:
         pid, status = os.wait()
         if pid == child:
-            os._exit(_code(status))
+            os._exit(_to_exit_code(status))
 
 
-def _outlive(control: socket.socket, child: int, *, alone: bool) -> int:
+def _wait_and_clean_up(control: socket.socket, child: int, *, own_pid_namespace: bool) -> int:
     """Wait until the program ends or the run process hangs up; then end every process that is left below us.
 
     alone: they are in a process namespace that ends with its first process, `child`. We are in its tree of files by now, so that
     /proc tells nothing of ours.
     """
-    ended, code, watch = False, CANNOT, os.pidfd_open(child)
-    while not ended:
-        ready = select.select([control.fileno(), watch], [], [], 1.0)[0]
+    has_ended, code, child_fd = False, CANNOT_START, os.pidfd_open(child)
+    while not has_ended:
+        ready = select.select([control.fileno(), child_fd], [], [], 1.0)[0]
         with suppress(ChildProcessError):
-            while (found := os.waitpid(-1, os.WNOHANG))[0]:
-                if found[0] == child:
-                    ended, code = True, _code(found[1])
+            while (reaped := os.waitpid(-1, os.WNOHANG))[0]:
+                if reaped[0] == child:
+                    has_ended, code = True, _to_exit_code(reaped[1])
         if control.fileno() in ready and not control.recv(1):
             break
     while True:
-        for process in [child][ended:] if alone else _children():
+        for process in [child][has_ended:] if own_pid_namespace else _list_children():
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGKILL)
         try:
             while process := os.waitpid(-1, os.WNOHANG)[0]:
-                ended = ended or process == child
+                has_ended = has_ended or process == child
         except ChildProcessError:
             return code
         time.sleep(0.002)
 
 
-def _children() -> list[int]:
-    me = os.getpid()
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and _parent_of(name) == me]  # noqa: PTH208
+def _list_children() -> list[int]:
+    own_pid = os.getpid()
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and _read_parent_pid(name) == own_pid]
 
 
-def _parent_of(name: str) -> int:
+def _read_parent_pid(name: str) -> int:
     try:
-        with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+        with open(f"/proc/{name}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[1])
     except OSError:
         return 0
 
 
-def _code(status: int) -> int:
+def _to_exit_code(status: int) -> int:
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code

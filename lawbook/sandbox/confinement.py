@@ -31,7 +31,7 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 _CAPGET = {"x86_64": 125, "aarch64": 90}
 
 
-class Cage:
+class ProcessConfinement:
     """Built once in the process that forks; `enter` shuts a child in, in well under a millisecond.
 
     readable: files and folders that may be read; listable: folders whose names may be listed.
@@ -40,10 +40,10 @@ class Cage:
     """
 
     def __init__(self, readable: Iterable[str], listable: Iterable[str], memory: int) -> None:
-        version = landlock.abi()
-        self._rules = landlock.ruleset(readable, listable) if version else None
-        self._filter = seccomp.allow_list(platform.machine()) if seccomp.supported() else None
-        self._memory = _address_space() + memory
+        version = landlock.get_abi_version()
+        self._rules = landlock.make_ruleset(readable, listable) if version else None
+        self._filter = seccomp.build_allow_list(platform.machine()) if seccomp.is_supported() else None
+        self._memory = _read_address_space() + memory
         self._parent = os.getpid()
         self.facts = {
             "landlock": f"ABI {version}" if version else "absent",
@@ -53,9 +53,9 @@ class Cage:
     def enter(self, keep: Iterable[int]) -> None:
         """Shut this process, just forked, in for good. Only `keep` and /dev/null as 0, 1, 2 stay open. Raises OSError."""
         os.setsid()
-        null = os.open(os.devnull, os.O_RDWR)
+        null_fd = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):
-            os.dup2(null, standard)
+            os.dup2(null_fd, standard)
         rules = None if self._rules is None else os.dup(self._rules)
         _close_all_but({0, 1, 2, *keep, *([] if rules is None else [rules])})
         for limit, value in (
@@ -81,13 +81,13 @@ class Cage:
             seccomp.install(self._filter)
 
 
-def attempts(secret: str, folder: str) -> dict[str, str]:
+def run_escape_attempts(secret: str, folder: str) -> dict[str, str]:
     """Try, from inside, what must not work: read `secret`, reach the network, fork, write into `folder`. What came of each."""
     return {
         "read": _attempt(lambda: _read(secret), lambda: _read("/proc/self/environ")),
-        "connect": _attempt(_connect, _datagram),
+        "connect": _attempt(_connect, _send_datagram),
         "fork": _attempt(_fork),
-        "write": _attempt(lambda: _write(os.path.join(folder, SELF_TEST))),  # noqa: PTH118 - pathlib is not loaded here
+        "write": _attempt(lambda: _write(os.path.join(folder, SELF_TEST_FILE))),
     }
 
 
@@ -99,25 +99,25 @@ class SandboxReport:
     facts: Mapping[str, str]
 
     @classmethod
-    def of(cls, facts: Mapping[str, str]) -> SandboxReport:
-        walls = ("read", "connect", "fork", "write")
-        return cls("full" if all(facts.get(wall) == DENIED for wall in walls) else "weak", dict(facts))
+    def from_facts(cls, facts: Mapping[str, str]) -> SandboxReport:
+        required = ("read", "connect", "fork", "write")
+        return cls("full" if all(facts.get(name) == DENIED for name in required) else "weak", dict(facts))
 
     @property
-    def confines(self) -> bool:
+    def is_confining(self) -> bool:
         """No network and no reads: the least that a run is allowed without being asked for less."""
         return self.facts.get("read") == DENIED and self.facts.get("connect") == DENIED
 
 
-SELF_TEST = "lawbook-self-test"
+SELF_TEST_FILE = "lawbook-self-test"
 """The file that the self-test tries to write."""
 DENIED, POSSIBLE = "denied", "possible"
 
 
-def _attempt(*deeds: Callable[[], object]) -> str:
-    for deed in deeds:
+def _attempt(*operations: Callable[[], object]) -> str:
+    for operation in operations:
         try:
-            deed()
+            operation()
         except PermissionError:
             continue
         except BlockingIOError:  # a fork above RLIMIT_NPROC
@@ -137,13 +137,13 @@ def _write(path: str) -> None:
 
 
 def _connect() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as stranger:
-        stranger.connect(("127.0.0.1", 9))
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
+        sock.connect(("127.0.0.1", 9))
 
 
-def _datagram() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
-        stranger.sendto(b"", ("127.0.0.1", 9))
+def _send_datagram() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.sendto(b"", ("127.0.0.1", 9))
 
 
 def _fork() -> None:
@@ -154,7 +154,7 @@ def _fork() -> None:
 
 
 def _close_all_but(keep: set[int]) -> None:
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - pathlib is not loaded here
+    for name in os.listdir("/proc/self/fd"):
         if int(name) not in keep:
             with contextlib.suppress(OSError):  # the one that listed the folder is gone already
                 os.close(int(name))
@@ -165,14 +165,14 @@ def drop_capabilities(keep: int) -> None:
     machine = platform.machine()
     if machine not in _CAPSET:
         return
-    head = ctypes.create_string_buffer(struct.pack("<Ii", _CAPABILITIES_3, 0))
+    header = ctypes.create_string_buffer(struct.pack("<Ii", _CAPABILITIES_3, 0))
     data = ctypes.create_string_buffer(24)
-    if libc.syscall(_CAPGET[machine], head, data) == 0:
+    if libc.syscall(_CAPGET[machine], header, data) == 0:
         permitted = struct.unpack_from("<6I", data)[1] & keep
-        libc.syscall(_CAPSET[machine], head, struct.pack("<6I", permitted, permitted, 0, 0, 0, 0))
+        libc.syscall(_CAPSET[machine], header, struct.pack("<6I", permitted, permitted, 0, 0, 0, 0))
 
 
-def _address_space() -> int:
+def _read_address_space() -> int:
     """Bytes of address space this process holds now."""
-    with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - pathlib is not loaded here
+    with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[0]) * resource.getpagesize()

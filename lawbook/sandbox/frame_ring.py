@@ -14,23 +14,23 @@ STATUSES = ("running", "completed", "over")
 """A status in the ring is an index into this (values of `lawbook.core.record.Status`; a program never predicts a truncation)."""
 
 CHUNK_BYTES = 512 << 10
-MAX_CHUNK = 1024
-MAX_FRAME = MAX_CELLS
-CHUNKS = 3  # one being computed, one on its way, one being compared
-_HEAD = 8192
-SIZE = _HEAD + CHUNKS * MAX_FRAME
+MAX_CHUNK_FRAMES = 1024
+MAX_FRAME_CELLS = MAX_CELLS
+N_CHUNKS = 3  # one being computed, one on its way, one being compared
+_HEADER_BYTES = 8192
+MEMORY_BYTES = _HEADER_BYTES + N_CHUNKS * MAX_FRAME_CELLS
 """Bytes of address space; only pages that are written to cost memory."""
 
 
-def create() -> int:
+def create_shared_memory() -> int:
     """A file descriptor of fresh shared memory that nobody can shrink (whoever touched the lost part would die of SIGBUS)."""
     memory = os.memfd_create("lawbook-ring", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(memory, SIZE)
+    os.ftruncate(memory, MEMORY_BYTES)
     fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
     return memory
 
 
-class Ring:
+class FrameRing:
     """The memory, laid out for frames of one shape (H, W).
 
     done: one 64-bit count, of frames finished since this replay began; written by the worker after the frame.
@@ -39,11 +39,11 @@ class Ring:
 
     def __init__(self, memory: mmap.mmap, shape: tuple[int, int]) -> None:
         height, width = shape
-        size = height * width
-        self.chunk = max(1, min(MAX_CHUNK, CHUNK_BYTES // size))
-        self.capacity = CHUNKS * self.chunk
+        frame_bytes = height * width
+        self.chunk_frames = max(1, min(MAX_CHUNK_FRAMES, CHUNK_BYTES // frame_bytes))
+        self.capacity = N_CHUNKS * self.chunk_frames
         view = memoryview(memory)
-        self.done = view[:8].cast("Q")
+        self.n_done = view[:8].cast("Q")
         self.statuses = view[64 : 64 + self.capacity]
-        cells = np.frombuffer(memory, dtype=np.uint8, count=self.capacity * size, offset=_HEAD)
+        cells = np.frombuffer(memory, dtype=np.uint8, count=self.capacity * frame_bytes, offset=_HEADER_BYTES)
         self.frames = cells.reshape(self.capacity, height, width)

@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from lawbook.core.hypothesis import ENGINE, MAX_BYTES, bare
-from lawbook.core.results import Fault
+from lawbook.core.hypothesis import ENGINE, MAX_BYTES, strip_comments
+from lawbook.core.results import ProgramError
 from lawbook.errors import HostError
-from lawbook.sandbox.confinement import POSSIBLE, SELF_TEST, SandboxReport
+from lawbook.sandbox.confinement import POSSIBLE, SELF_TEST_FILE, SandboxReport
 from lawbook.sandbox.worker_client import Worker
 from lawbook.sandbox.zygote_client import Zygote
 
@@ -47,35 +47,35 @@ class Host:
         self._facts = {"hash seeds": ", ".join(map(str, hash_seeds)), "memory": f"{memory_mb} MB"}
         self._seeds, self._memory = hash_seeds, memory_mb << 20
         self._zygotes: tuple[Zygote, ...] = (Zygote(hash_seeds[0], self._memory),)
-        self._tested = False
+        self._is_tested = False
         if wait:
-            self.ready()
+            self.wait_until_ready()
 
-    def ready(self) -> None:
+    def wait_until_ready(self) -> None:
         """Wait until a zygote is up, and test once that the sandbox holds: what it found is `sandbox`. Raises HostError."""
-        if self._tested:
+        if self._is_tested:
             return
-        self._tested = True
+        self._is_tested = True
         try:
             self._zygotes += (Zygote(self._seeds[1], self._memory),)  # not needed before the first proof: it starts meanwhile
             self.sandbox = self._self_test(self._facts)
-            if not self.sandbox.confines and not self._weak:
-                found = ", ".join(f"{name} {what}" for name, what in self.sandbox.facts.items())
+            if not self.sandbox.is_confining and not self._weak:
+                summary = ", ".join(f"{name} {result}" for name, result in self.sandbox.facts.items())
                 raise HostError(
-                    f"This machine cannot keep programs from files and network ({found}); "
+                    f"This machine cannot keep programs from files and network ({summary}); "
                     "use a Linux kernel with Landlock and seccomp, or pass --weak-sandbox if you trust whoever writes the programs."
                 )
         except BaseException:
             self.close()
             raise
 
-    def load(self, files: Mapping[str, str]) -> Program | Fault:
+    def load(self, files: Mapping[str, str]) -> Program | ProgramError:
         """Load a program once, in a worker that is thrown away: it compiles, imports, and defines the contract's functions."""
         if sum(map(len, files.values())) > MAX_BYTES:
-            return Fault("load", f"The program is longer than {MAX_BYTES:,} characters.")
+            return ProgramError("load", f"The program is longer than {MAX_BYTES:,} characters.")
         program = Program(self, files)
-        worker = program.worker()
-        if isinstance(worker, Fault):
+        worker = program.start_worker()
+        if isinstance(worker, ProgramError):
             return worker
         worker.close()
         return program
@@ -102,23 +102,23 @@ class Host:
         self.close()
 
     def _self_test(self, facts: dict[str, str]) -> SandboxReport:
-        layers = self._zygotes[0].started()
+        layers = self._zygotes[0].wait_until_started()
         folder = Path(tempfile.gettempdir())  # a folder of its own would stay behind where we are killed meanwhile
         with self.fork() as worker:
-            found = worker.attempts(str(Path(__file__).resolve()), str(folder))
-        if found["write"] == POSSIBLE:
-            (folder / SELF_TEST).unlink(missing_ok=True)
-        return SandboxReport.of({**facts, "landlock": layers["landlock"], "seccomp": layers["seccomp"], **found})
+            results = worker.run_self_test(str(Path(__file__).resolve()), str(folder))
+        if results["write"] == POSSIBLE:
+            (folder / SELF_TEST_FILE).unlink(missing_ok=True)
+        return SandboxReport.from_facts({**facts, "landlock": layers["landlock"], "seccomp": layers["seccomp"], **results})
 
 
 class Program:
     """A program that loaded once. `files`: file name -> source, bare: a program cannot read what does not count as description."""
 
     def __init__(self, host: Host, files: Mapping[str, str]) -> None:
-        self.files = {name: bare(text) for name, text in files.items()}
+        self.files = {name: strip_comments(text) for name, text in files.items()}
         self._host = host
 
-    def worker(self, *, twin: bool = False) -> Worker | Fault:
+    def start_worker(self, *, twin: bool = False) -> Worker | ProgramError:
         """A fresh sandboxed process with the program loaded; twin: in the second interpreter."""
         worker = self._host.fork(twin=twin)
         try:

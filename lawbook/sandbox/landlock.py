@@ -15,16 +15,16 @@ _GET_VERSION, _PATH_BENEATH = 1, 1
 _PR_SET_NO_NEW_PRIVS = 38
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _NET_PORT, _CONNECT_TCP = 2, 1 << 1
-_ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15  # truncate and ioctl belong to files too
-_DEVICE_MAKING = 1 << 6 | 1 << 11  # character and block devices
+_FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | 1 << 14 | 1 << 15  # truncate and ioctl belong to files too
+_MAKE_DEVICE = 1 << 6 | 1 << 11  # character and block devices
 
 
-def abi() -> int:
+def get_abi_version() -> int:
     """Version of the kernel's Landlock interface; 0 where there is none."""
     return max(0, int(libc.syscall(_CREATE_RULESET, None, 0, _GET_VERSION)))
 
 
-def ruleset(
+def make_ruleset(
     readable: Iterable[str],
     listable: Iterable[str] = (),
     *,
@@ -39,16 +39,16 @@ def ruleset(
     and writing `devices`, connecting by TCP to `ports` (of any host: Landlock knows no other). Paths that do not exist are left
     out. Raises OSError.
     """
-    version = abi()
+    version = get_abi_version()
     files = (1 << 13) - 1  # execute, write, read, list, remove, make (ABI 1)
-    for since, bit in ((2, 13), (3, 14), (5, 15)):  # rename across folders, truncate, ioctl on devices
-        files |= (version >= since) << bit
-    handled = struct.pack("<Q", files)
+    for since_version, bit in ((2, 13), (3, 14), (5, 15)):  # rename across folders, truncate, ioctl on devices
+        files |= (version >= since_version) << bit
+    attributes = struct.pack("<Q", files)
     if version >= 4:
-        handled += struct.pack("<Q", 0b11)  # binding and connecting TCP
+        attributes += struct.pack("<Q", 0b11)  # binding and connecting TCP
     if version >= 6:
-        handled += struct.pack("<Q", 0b11)  # abstract unix sockets and signals that leave the cage
-    rules = _checked(libc.syscall(_CREATE_RULESET, handled, len(handled), 0))
+        attributes += struct.pack("<Q", 0b11)  # abstract unix sockets and signals that leave the cage
+    rules = _check_result(libc.syscall(_CREATE_RULESET, attributes, len(attributes), 0))
     for path in readable:
         _allow(rules, path, READ_FILE | READ_DIR)
     for path in listable:
@@ -56,35 +56,35 @@ def ruleset(
     for path in runnable:
         _allow(rules, path, READ_FILE | READ_DIR | EXECUTE)
     for path in writable:
-        _allow(rules, path, files & ~_DEVICE_MAKING)
+        _allow(rules, path, files & ~_MAKE_DEVICE)
     for path in devices:
         _allow(rules, path, READ_FILE | WRITE_FILE)
     for port in ports if version >= 4 else ():
-        _checked(libc.syscall(_ADD_RULE, rules, _NET_PORT, struct.pack("=QQ", _CONNECT_TCP, port), 0))
+        _check_result(libc.syscall(_ADD_RULE, rules, _NET_PORT, struct.pack("=QQ", _CONNECT_TCP, port), 0))
     return rules
 
 
 def restrict(rules: int) -> None:
     """Put this process under `rules`, for good, together with its children. Raises OSError."""
-    _checked(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-    quiet = 1 if abi() >= 7 else 0  # a hostile program must not flood the audit log
-    _checked(libc.syscall(_RESTRICT_SELF, rules, quiet))
+    _check_result(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    flags = 1 if get_abi_version() >= 7 else 0  # a hostile program must not flood the audit log
+    _check_result(libc.syscall(_RESTRICT_SELF, rules, flags))
 
 
 def _allow(rules: int, path: str, access: int) -> None:
     try:
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except FileNotFoundError:
         return
     try:
-        if not stat.S_ISDIR(os.fstat(place).st_mode):
-            access &= _ON_FILES
-        _checked(libc.syscall(_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", access, place), 0))
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            access &= _FILE_RIGHTS
+        _check_result(libc.syscall(_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", access, descriptor), 0))
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
-def _checked(result: int) -> int:
+def _check_result(result: int) -> int:
     if result < 0:
         raise OSError(ctypes.get_errno(), f"Landlock: {os.strerror(ctypes.get_errno())}")
     return result

@@ -6,18 +6,18 @@ import io
 import mmap
 import struct
 
-_COUNT = struct.Struct("<Q")
-_HEAD = 64
+_BYTE_COUNT = struct.Struct("<Q")
+_HEADER_BYTES = 64
 
 
-class Pad(io.TextIOBase):
+class OutputBuffer(io.TextIOBase):
     """A text stream that keeps the first `most` bytes (UTF-8) and counts the rest."""
 
-    def __init__(self, memory: mmap.mmap, most: int) -> None:
-        self._memory, self._most = memory, most
+    def __init__(self, memory: mmap.mmap, max_bytes: int) -> None:
+        self._memory, self._max_bytes = memory, max_bytes
 
     def clear(self) -> None:
-        _COUNT.pack_into(self._memory, 0, 0)
+        _BYTE_COUNT.pack_into(self._memory, 0, 0)
 
     def writable(self) -> bool:
         return True
@@ -26,18 +26,18 @@ class Pad(io.TextIOBase):
         if not isinstance(text, str):
             raise TypeError(f"write() takes text, not {type(text).__name__}")
         data = text.encode("utf-8", "replace")
-        at = self._written()
-        kept = data[: max(0, self._most - at)]
-        self._memory[_HEAD + at : _HEAD + at + len(kept)] = kept
-        _COUNT.pack_into(self._memory, 0, at + len(data))
+        offset = self._read_count()
+        stored = data[: max(0, self._max_bytes - offset)]
+        self._memory[_HEADER_BYTES + offset : _HEADER_BYTES + offset + len(stored)] = stored
+        _BYTE_COUNT.pack_into(self._memory, 0, offset + len(data))
         return len(text)
 
     def read_back(self) -> tuple[str, int]:
         """(what was kept, how many bytes were not). From the outside: whoever wrote may have scribbled over all of it."""
-        written = self._written()
-        data = bytes(self._memory[_HEAD : _HEAD + min(written, self._most)])
-        return data.decode("utf-8", "replace"), max(0, written - self._most)
+        n_written = self._read_count()
+        data = bytes(self._memory[_HEADER_BYTES : _HEADER_BYTES + min(n_written, self._max_bytes)])
+        return data.decode("utf-8", "replace"), max(0, n_written - self._max_bytes)
 
-    def _written(self) -> int:
-        count: int = _COUNT.unpack_from(self._memory, 0)[0]
+    def _read_count(self) -> int:
+        count: int = _BYTE_COUNT.unpack_from(self._memory, 0)[0]
         return count

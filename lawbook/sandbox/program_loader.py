@@ -11,7 +11,7 @@ from typing import Any
 
 from lawbook.core.record import Action
 from lawbook.sandbox.fault_report import SubgoalError
-from lawbook.sandbox.return_types import NonsenseError, truth
+from lawbook.sandbox.return_types import ContractError, as_bool
 
 REQUIRED = ("initial_state", "step", "render", "is_goal")
 OPTIONAL = ("is_over", "actions", "key", "heuristic", "plan")
@@ -35,39 +35,39 @@ class Engine:
         for name in (*REQUIRED, *OPTIONAL):
             function = getattr(module, name, None)
             if function is None and name in REQUIRED:
-                raise NonsenseError("load", f"{file} does not define {name}; the contract asks for {', '.join(REQUIRED)}.")
+                raise ContractError("load", f"{file} does not define {name}; the contract asks for {', '.join(REQUIRED)}.")
             if function is not None and not callable(function):
-                raise NonsenseError("load", f"{name} in {file} is a {type(function).__name__}, not a function.")
+                raise ContractError("load", f"{name} in {file} is a {type(function).__name__}, not a function.")
             setattr(self, name, function)
         self.globals = vars(module)
 
 
-def load(files: Mapping[str, str], engine: str) -> Engine:
+def load_program(files: Mapping[str, str], engine: str) -> Engine:
     """Import the module in the file `engine`, with the other files as modules beside it. Raises whatever the program raises."""
     if engine not in files:
-        raise NonsenseError("load", f"There is no file {engine}.")
+        raise ContractError("load", f"There is no file {engine}.")
     for file in files:
         name = file.removesuffix(".py")
         if name in sys.stdlib_module_names or name in ("numpy", "perception"):
-            raise NonsenseError("load", f"{file} has the name of a module of Python, or of numpy or perception; rename it.")
-    sys.meta_path.insert(0, _Files(files))
+            raise ContractError("load", f"{file} has the name of a module of Python, or of numpy or perception; rename it.")
+    sys.meta_path.insert(0, _SourceImporter(files))
     return Engine(importlib.import_module(engine.removesuffix(".py")), engine)
 
 
-def predicate(source: str, engine: Engine) -> Callable[[Any], bool]:
+def compile_subgoal(source: str, engine: Engine) -> Callable[[Any], bool]:
     """The function `subgoal(state)` that `source` defines; it sees the names of the program. It, and this, raise SubgoalError."""
-    names = dict(engine.globals)
+    namespace = dict(engine.globals)
     try:
-        exec(compile(source, SUBGOAL, "exec", dont_inherit=True), names)  # noqa: S102 - the reason this process exists
-        function = names.get("subgoal")
+        exec(compile(source, SUBGOAL, "exec", dont_inherit=True), namespace)
+        function = namespace.get("subgoal")
         if not callable(function):
-            raise NonsenseError("load", "A subgoal is the source of a function `def subgoal(state) -> bool`.")
+            raise ContractError("load", "A subgoal is the source of a function `def subgoal(state) -> bool`.")
     except BaseException as error:
         raise SubgoalError from error
 
     def subgoal(state: Any) -> bool:
         try:
-            return truth(function(state), function)
+            return as_bool(function(state), function)
         except MemoryError:
             raise
         except BaseException as error:
@@ -79,7 +79,7 @@ def predicate(source: str, engine: Engine) -> Callable[[Any], bool]:
 SUBGOAL = "subgoal.py"
 
 
-class _Files:
+class _SourceImporter:
     """Finds and runs modules out of a mapping of file name -> source (a finder and loader of importlib)."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
@@ -95,4 +95,4 @@ class _Files:
 
     def exec_module(self, module: ModuleType) -> None:
         file = f"{module.__name__}.py"
-        exec(compile(self._files[file], file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the reason this process exists
+        exec(compile(self._files[file], file, "exec", dont_inherit=True), module.__dict__)

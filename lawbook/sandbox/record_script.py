@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from lawbook.core.record import Action
-from lawbook.sandbox.output_buffer import Pad
+from lawbook.sandbox.output_buffer import OutputBuffer
 
-FILE = "analysis.py"
+SCRIPT_FILE = "analysis.py"
 
 
-class Trajectory:
+class ScriptTrajectory:
     """From the first sight after a reset or level start to the next. `len` counts its actions.
 
     frames: (n + 1) x H x W uint8, the settled frames, frames[0] the first sight, frames[k] after k actions.
@@ -30,9 +30,9 @@ class Trajectory:
         self.levels: list[int] = row["levels"]
         self.available = [tuple(ids) for ids in row["available"]]
         self._shape = tuple(row["shape"])
-        self._counts: list[int] = row["moving"]
-        self._settled = None if settled is None else self._array(settled)
-        self._moving = None if moving is None else self._array(moving)
+        self._animation_counts: list[int] = row["moving"]
+        self._settled = None if settled is None else self._decode_frames(settled)
+        self._moving = None if moving is None else self._decode_frames(moving)
 
     @property
     def frames(self) -> Any:
@@ -43,12 +43,12 @@ class Trajectory:
     def animation(self, k: int) -> Any:
         """Every frame that came after k actions, m x H x W uint8, the settled one last."""
         k = range(len(self.frames))[k]
-        if self._counts[k] and self._moving is None:
+        if self._animation_counts[k] and self._moving is None:
             raise LookupError("animations of so old a trajectory are not handed over; look at newer ones")
         if self._moving is None:
             return self.frames[k : k + 1]
-        at = sum(self._counts[:k])
-        return np.concatenate([self._moving[at : at + self._counts[k]], self.frames[k : k + 1]])
+        offset = sum(self._animation_counts[:k])
+        return np.concatenate([self._moving[offset : offset + self._animation_counts[k]], self.frames[k : k + 1]])
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -57,22 +57,22 @@ class Trajectory:
         height, width = self._shape
         return f"<trajectory in level {self.levels[0]}: {len(self)} actions, frames {height} x {width}, {self.statuses[-1]}>"
 
-    def _array(self, data: bytes) -> Any:
+    def _decode_frames(self, data: bytes) -> Any:
         return np.frombuffer(data, dtype=np.uint8).reshape(-1, *self._shape)  # read-only, because bytes are
 
 
-def trajectories(rows: Sequence[Mapping[str, Any]], blobs: Sequence[bytes]) -> list[Trajectory]:
+def unpack_trajectories(rows: Sequence[Mapping[str, Any]], blobs: Sequence[bytes]) -> list[ScriptTrajectory]:
     """rows: see analysis.pack; each names its blobs by number."""
-    found = []
+    result = []
     for row in rows:
-        settled, moving = (None if at is None else blobs[at] for at in row["blobs"])
-        found.append(Trajectory(row, settled, moving))
-    return found
+        settled, moving = (None if number is None else blobs[number] for number in row["blobs"])
+        result.append(ScriptTrajectory(row, settled, moving))
+    return result
 
 
-def run(code: str, record: list[Trajectory], memory: mmap.mmap, most: int) -> None:
+def run_script(code: str, record: list[ScriptTrajectory], memory: mmap.mmap, max_bytes: int) -> None:
     """Run `code` with `record`, `frames` and `actions` of the present trajectory, np and perception. Raises what it raises."""
-    names = {
+    namespace = {
         "__name__": "__main__",
         "record": record,
         "frames": record[-1].frames if record else None,
@@ -81,6 +81,6 @@ def run(code: str, record: list[Trajectory], memory: mmap.mmap, most: int) -> No
         "numpy": np,
         "perception": sys.modules["perception"],
     }
-    pad = Pad(memory, most)
-    with contextlib.redirect_stdout(pad), contextlib.redirect_stderr(pad):
-        exec(compile(code, FILE, "exec", dont_inherit=True), names)  # noqa: S102 - the reason this process exists
+    output = OutputBuffer(memory, max_bytes)
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        exec(compile(code, SCRIPT_FILE, "exec", dont_inherit=True), namespace)

@@ -10,26 +10,26 @@ import numpy as np
 from lawbook.core.record import Action
 
 
-class NonsenseError(Exception):
+class ContractError(Exception):
     """The program answered, with something that is no answer. kind: load, shape or type; sentence: for whoever wrote it."""
 
-    def __init__(self, kind: str, sentence: str) -> None:
-        super().__init__(sentence)
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
         self.kind = kind
-        self.sentence = sentence
+        self.reason = reason
 
 
-def truth(answer: Any, function: Callable[[Any], Any]) -> bool:
+def as_bool(value: Any, function: Callable[[Any], Any]) -> bool:
     """`answer` of `function` as a bool (a forgotten `return` gives None, which is none)."""
-    if answer is True or answer is False:
-        return answer
-    if isinstance(answer, np.bool_) or (type(answer) is int and answer in (0, 1)):
-        return bool(answer)
+    if value is True or value is False:
+        return value
+    if isinstance(value, np.bool_) or (type(value) is int and value in (0, 1)):
+        return bool(value)
     name = getattr(function, "__name__", "is_goal")
-    raise NonsenseError("type", f"{name} returned {short(answer)}; it must return True or False.")
+    raise ContractError("type", f"{name} returned {format_value(value)}; it must return True or False.")
 
 
-def action(raw: Any, function: str) -> Action:
+def as_action(raw: Any, function_name: str) -> Action:
     """An action as the program wrote it: an id, (id, x, y), or anything with .id .x .y."""
     if type(raw) is Action:
         return raw
@@ -40,44 +40,44 @@ def action(raw: Any, function: str) -> Action:
     else:
         parts = (raw, None, None)
     try:
-        number, x, y = (None if part is None else int(part.__index__()) for part in parts)
-        if number is not None:
-            return Action(number, x, y)
+        action_id, x, y = (None if part is None else int(part.__index__()) for part in parts)
+        if action_id is not None:
+            return Action(action_id, x, y)
     except (AttributeError, TypeError):
         pass
-    raise NonsenseError("type", f"{function} gave {short(raw)}; an action is an id, (id, x, y), or has .id .x .y.")
+    raise ContractError("type", f"{function_name} gave {format_value(raw)}; an action is an id, (id, x, y), or has .id .x .y.")
 
 
-def sendable(found: Action, shape: tuple[int, ...]) -> None:
+def check_sendable(candidate: Action, shape: tuple[int, ...]) -> None:
     """Refuses an action in a way to the goal that no world takes: `shape` is that of its frames."""
-    if not 0 < found.id < 1 << 31:
-        raise NonsenseError("type", f"The way found holds action {found.id}; actions are numbered from 1 (0 is the reset).")
-    if (found.x, found.y) != (None, None) and not (
-        found.x is not None and found.y is not None and 0 <= found.x < shape[1] and 0 <= found.y < shape[0]
+    if not 0 < candidate.id < 1 << 31:
+        raise ContractError("type", f"The way found holds action {candidate.id}; actions are numbered from 1 (0 is the reset).")
+    if (candidate.x, candidate.y) != (None, None) and not (
+        candidate.x is not None and candidate.y is not None and 0 <= candidate.x < shape[1] and 0 <= candidate.y < shape[0]
     ):
-        where = f"x={found.x}, y={found.y}"
-        raise NonsenseError("type", f"The way found holds a click at {where}; the frames here are {shape[0]} x {shape[1]}.")
+        position = f"x={candidate.x}, y={candidate.y}"
+        raise ContractError("type", f"The way found holds a click at {position}; the frames here are {shape[0]} x {shape[1]}.")
 
 
-def frame(raw: Any, shape: tuple[int, ...]) -> Any:
+def as_frame(raw: Any, shape: tuple[int, ...]) -> Any:
     """What `render` returned (an array, or rows of numbers) as an array of `shape` that holds nothing but 0..255."""
     try:
         array = np.asarray(raw)
     except ValueError:
         message = f"render returned rows of different lengths; the frames here are {shape[0]} x {shape[1]}."
-        raise NonsenseError("shape", message) from None
+        raise ContractError("shape", message) from None
     if array.dtype.kind not in "iub":
-        what = f"a {type(raw).__name__}" if array.dtype == object or array.ndim == 0 else f"an array of {array.dtype}"
-        raise NonsenseError("type", f"render returned {what}; a frame is an array of whole numbers from 0 to 255 (uint8).")
+        description = f"a {type(raw).__name__}" if array.dtype == object or array.ndim == 0 else f"an array of {array.dtype}"
+        raise ContractError("type", f"render returned {description}; a frame is an array of whole numbers from 0 to 255 (uint8).")
     if array.shape != shape:
-        raise NonsenseError("shape", f"render returned shape {array.shape}, the frames here are {shape[0]} x {shape[1]}.")
+        raise ContractError("shape", f"render returned shape {array.shape}, the frames here are {shape[0]} x {shape[1]}.")
     if array.min() < 0 or array.max() > 255:
-        wrong = array.min() if array.min() < 0 else array.max()
-        raise NonsenseError("type", f"render returned a cell of {wrong}; a frame holds whole numbers from 0 to 255.")
+        bad_value = array.min() if array.min() < 0 else array.max()
+        raise ContractError("type", f"render returned a cell of {bad_value}; a frame holds whole numbers from 0 to 255.")
     return array
 
 
-def short(value: Any) -> str:
+def format_value(value: Any) -> str:
     """`value` and its type in a few words, whatever its __repr__ does."""
     try:
         text = repr(value)

@@ -80,7 +80,7 @@ FILTERED: Mapping[str, Mapping[str, int]] = {
 }
 NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
 MSG_FASTOPEN = 0x20000000  # connects without a connect that Landlock would see
-TERMINAL_TRICKS = (0x5412, 0x541C)  # TIOCSTI types into the terminal, TIOCLINUX pastes into it
+TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI types into the terminal, TIOCLINUX pastes into it
 AF_UNIX, AF_INET, AF_INET6, SOCK_STREAM, IPPROTO_TCP = 1, 2, 10, 1, 6
 
 # Calls that are let through for a few commands (their second argument) only. Others would signal strangers or reach devices:
@@ -106,27 +106,27 @@ ALLOW, KILL = 0x7FFF0000, 0x80000000
 DENY, NO_SUCH_CALL, PRETEND = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS, 0x00050000
 
 
-def instruction(code: int, k: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def make_instruction(code: int, k: int, if_true: int = 0, if_false: int = 0) -> bytes:
     """One struct sock_filter of classic BPF."""
     return struct.pack("<HBBI", code, if_true, if_false, k)
 
 
-def allow_list(machine: str) -> bytes:
+def build_allow_list(machine: str) -> bytes:
     """The filter for `machine` (x86_64, aarch64) as BPF. A call in another numbering (int 0x80) kills the process."""
-    program = _number_of_call(machine)
+    program = _begin_filter(machine)
     for number in ALLOWED[machine].values():
-        program += [instruction(_EQUAL, number, 0, 1), instruction(_RETURN, ALLOW)]
+        program += [make_instruction(_EQUAL, number, 0, 1), make_instruction(_RETURN, ALLOW)]
     for name, number in COMMANDS[machine].items():
         commands = ALLOWED_COMMANDS[name]
-        program += [instruction(_EQUAL, number, 0, 2 * len(commands) + 2), instruction(_LOAD, _SECOND_ARGUMENT)]
+        program += [make_instruction(_EQUAL, number, 0, 2 * len(commands) + 2), make_instruction(_LOAD, _SECOND_ARGUMENT)]
         for command in commands:
-            program += [instruction(_EQUAL, command, 0, 1), instruction(_RETURN, ALLOW)]
-        program.append(instruction(_RETURN, DENY))
-    program.append(instruction(_RETURN, DENY))
+            program += [make_instruction(_EQUAL, command, 0, 1), make_instruction(_RETURN, ALLOW)]
+        program.append(make_instruction(_RETURN, DENY))
+    program.append(make_instruction(_RETURN, DENY))
     return b"".join(program)
 
 
-def deny_list(machine: str, *, alone: bool) -> bytes:
+def build_deny_list(machine: str, *, own_files: bool) -> bytes:
     """The filter for an agent's programs: everything but DENIED, new namespaces, the limits of other processes, and sockets other
     than TCP and unix ones.
 
@@ -134,13 +134,13 @@ def deny_list(machine: str, *, alone: bool) -> bytes:
     sockets here: what they connect is in one's own hands already.
     """
     numbers = FILTERED[machine]
-    program = _number_of_call(machine)
+    program = _begin_filter(machine)
     for number in DENIED[machine].values():
-        program += [instruction(_EQUAL, number, 0, 1), instruction(_RETURN, DENY)]
+        program += [make_instruction(_EQUAL, number, 0, 1), make_instruction(_RETURN, DENY)]
     for number in ABSENT:
-        program += [instruction(_EQUAL, number, 0, 1), instruction(_RETURN, NO_SUCH_CALL)]
-    for number in () if alone else PRETENDED[machine]:
-        program += [instruction(_EQUAL, number, 0, 1), instruction(_RETURN, PRETEND)]
+        program += [make_instruction(_EQUAL, number, 0, 1), make_instruction(_RETURN, NO_SUCH_CALL)]
+    for number in () if own_files else PRETENDED[machine]:
+        program += [make_instruction(_EQUAL, number, 0, 1), make_instruction(_RETURN, PRETEND)]
     for name, argument, mask in (
         ("clone", 0, NEW_NAMESPACES),
         ("sendto", 3, MSG_FASTOPEN),
@@ -148,62 +148,62 @@ def deny_list(machine: str, *, alone: bool) -> bytes:
         ("sendmmsg", 3, MSG_FASTOPEN),
     ):
         program += [
-            instruction(_EQUAL, numbers[name], 0, 4),
-            instruction(_LOAD, _ARGUMENTS[argument]),
-            instruction(_ANY_BIT, mask, 0, 1),
-            instruction(_RETURN, DENY),
-            instruction(_RETURN, ALLOW),
+            make_instruction(_EQUAL, numbers[name], 0, 4),
+            make_instruction(_LOAD, _ARGUMENTS[argument]),
+            make_instruction(_ANY_BIT, mask, 0, 1),
+            make_instruction(_RETURN, DENY),
+            make_instruction(_RETURN, ALLOW),
         ]
     program += [  # a limit on processor time would end a process of the same user
-        instruction(_EQUAL, numbers["prlimit64"], 0, 4),
-        instruction(_LOAD, _ARGUMENTS[0]),
-        instruction(_EQUAL, 0, 1, 0),
-        instruction(_RETURN, DENY),
-        instruction(_RETURN, ALLOW),
+        make_instruction(_EQUAL, numbers["prlimit64"], 0, 4),
+        make_instruction(_LOAD, _ARGUMENTS[0]),
+        make_instruction(_EQUAL, 0, 1, 0),
+        make_instruction(_RETURN, DENY),
+        make_instruction(_RETURN, ALLOW),
     ]
-    first, second = TERMINAL_TRICKS
+    first, second = TERMINAL_INJECTION
     program += [
-        instruction(_EQUAL, numbers["ioctl"], 0, 5),
-        instruction(_LOAD, _SECOND_ARGUMENT),
-        instruction(_EQUAL, first, 1, 0),
-        instruction(_EQUAL, second, 0, 1),
-        instruction(_RETURN, DENY),
-        instruction(_RETURN, ALLOW),
+        make_instruction(_EQUAL, numbers["ioctl"], 0, 5),
+        make_instruction(_LOAD, _SECOND_ARGUMENT),
+        make_instruction(_EQUAL, first, 1, 0),
+        make_instruction(_EQUAL, second, 0, 1),
+        make_instruction(_RETURN, DENY),
+        make_instruction(_RETURN, ALLOW),
     ]
     # Of the internet families only TCP proper: UDP, raw, SCTP and MPTCP are not what Landlock calls connecting.
     program += [
-        instruction(_EQUAL, numbers["socket"], 0, 12),
-        instruction(_LOAD, _ARGUMENTS[0]),
-        instruction(_EQUAL, AF_UNIX, 8 if alone else 9, 0),
-        instruction(_EQUAL, AF_INET, 1, 0),
-        instruction(_EQUAL, AF_INET6, 0, 7),
-        instruction(_LOAD, _SECOND_ARGUMENT),
-        instruction(_AND, 0xF),  # without SOCK_NONBLOCK and SOCK_CLOEXEC
-        instruction(_EQUAL, SOCK_STREAM, 0, 4),
-        instruction(_LOAD, _ARGUMENTS[2]),
-        instruction(_EQUAL, 0, 1, 0),
-        instruction(_EQUAL, IPPROTO_TCP, 0, 1),
-        instruction(_RETURN, ALLOW),
-        instruction(_RETURN, DENY),
+        make_instruction(_EQUAL, numbers["socket"], 0, 12),
+        make_instruction(_LOAD, _ARGUMENTS[0]),
+        make_instruction(_EQUAL, AF_UNIX, 8 if own_files else 9, 0),
+        make_instruction(_EQUAL, AF_INET, 1, 0),
+        make_instruction(_EQUAL, AF_INET6, 0, 7),
+        make_instruction(_LOAD, _SECOND_ARGUMENT),
+        make_instruction(_AND, 0xF),  # without SOCK_NONBLOCK and SOCK_CLOEXEC
+        make_instruction(_EQUAL, SOCK_STREAM, 0, 4),
+        make_instruction(_LOAD, _ARGUMENTS[2]),
+        make_instruction(_EQUAL, 0, 1, 0),
+        make_instruction(_EQUAL, IPPROTO_TCP, 0, 1),
+        make_instruction(_RETURN, ALLOW),
+        make_instruction(_RETURN, DENY),
     ]
-    program.append(instruction(_RETURN, ALLOW))
+    program.append(make_instruction(_RETURN, ALLOW))
     return b"".join(program)
 
 
-def _number_of_call(machine: str) -> list[bytes]:
+def _begin_filter(machine: str) -> list[bytes]:
     """The beginning of every filter: the number of the call, or an end with callers in another numbering."""
     program = [
-        instruction(_LOAD, _ARCH),
-        instruction(_EQUAL, AUDIT_ARCH[machine], 1, 0),
-        instruction(_RETURN, KILL),
-        instruction(_LOAD, _NUMBER),
+        make_instruction(_LOAD, _ARCH),
+        make_instruction(_EQUAL, AUDIT_ARCH[machine], 1, 0),
+        make_instruction(_RETURN, KILL),
+        make_instruction(_LOAD, _NUMBER),
     ]
     if machine == "x86_64":  # x32 shares the architecture and sets this bit in the number
-        program += [instruction(_AT_LEAST, X32_BIT, 0, 1), instruction(_RETURN, DENY)]
+        program += [make_instruction(_AT_LEAST, X32_BIT, 0, 1), make_instruction(_RETURN, DENY)]
     return program
 
 
-def supported() -> bool:
+def is_supported() -> bool:
     """Whether this kernel filters system calls, and this machine is one whose calls we know."""
     if sys.byteorder != "little" or sys.maxsize < 2**32 or platform.machine() not in ALLOWED:
         return False
@@ -214,6 +214,6 @@ def supported() -> bool:
 def install(program: bytes) -> None:
     """Put this process under `program`, for good, together with its children. Raises OSError."""
     code = ctypes.create_string_buffer(program, len(program))
-    head = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
-    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, head, 0, 0):
+    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, header, 0, 0):
         raise OSError(ctypes.get_errno(), f"seccomp: {os.strerror(ctypes.get_errno())}")

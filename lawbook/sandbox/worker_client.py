@@ -16,30 +16,30 @@ import numpy as np
 
 from lawbook.core import ipc
 from lawbook.core.record import Action, freeze
-from lawbook.core.results import Fault, Limits, NoPlan, Prediction, Start
+from lawbook.core.results import InitialObservation, Limits, NoPlan, Prediction, ProgramError
 from lawbook.errors import HostError
-from lawbook.sandbox.frame_ring import MAX_FRAME, SIZE, Ring, create
-from lawbook.sandbox.output_buffer import Pad
+from lawbook.sandbox.frame_ring import MAX_FRAME_CELLS, MEMORY_BYTES, FrameRing, create_shared_memory
+from lawbook.sandbox.output_buffer import OutputBuffer
 from lawbook.sandbox.worker_replies import (
     BROKEN,
-    BrokenAnswerError,
-    Check,
-    Found,
-    Incoming,
+    BrokenReplyError,
+    CandidatePlan,
     Replay,
-    found_way,
-    status_of,
-    told_fault,
-    why_gone,
+    ReplayCheck,
+    ReplayReceiver,
+    decode_fault,
+    decode_search_reply,
+    decode_status,
+    explain_exit,
 )
 from lawbook.sandbox.zygote_client import Zygote
 
-__all__ = ["Check", "Found", "Replay", "Worker"]
+__all__ = ["CandidatePlan", "Replay", "ReplayCheck", "Worker"]
 
 AVERAGE_STEP_SECONDS, AVERAGE_START_SECONDS = 0.05, 0.25
 """All replays of a worker may take these for each step and each start, and the time of two single steps on top, once."""
-MAX_ANSWER = 4 << 20
-_LOOK_SECONDS, _LONGEST_SECONDS = 0.05, 1e6
+MAX_REPLY_BYTES = 4 << 20
+_POLL_SECONDS, _MAX_TIMEOUT_SECONDS = 0.05, 1e6
 
 
 class Worker:
@@ -52,23 +52,23 @@ class Worker:
     def __init__(self, zygote: Zygote, *, step_seconds: float) -> None:
         self._zygote = zygote
         self._step_seconds = step_seconds
-        self._sock, theirs = socket.socketpair()
-        memory = create()
+        self._sock, child_sock = socket.socketpair()
+        memory_fd = create_shared_memory()
         try:
-            self._memory = mmap.mmap(memory, SIZE)
-            self._pid: int | None = zygote.fork(theirs, memory)
+            self._memory = mmap.mmap(memory_fd, MEMORY_BYTES)
+            self._pid: int | None = zygote.fork(child_sock, memory_fd)
         except BaseException:
             self._sock.close()
             raise
         finally:
-            theirs.close()
-            os.close(memory)
-        self._number = 0
-        self._gone: Fault | None = None
-        self._replaying = False
-        self._patience = 2 * step_seconds
-        self._start: Start | None = None  # None: it stands nowhere
-        self._stepped = False
+            child_sock.close()
+            os.close(memory_fd)
+        self._request_number = 0
+        self._final_fault: ProgramError | None = None
+        self._is_replaying = False
+        self._replay_seconds_left = 2 * step_seconds
+        self._start: InitialObservation | None = None  # None: it stands nowhere
+        self._has_stepped = False
 
     def __enter__(self) -> Self:
         return self
@@ -77,7 +77,7 @@ class Worker:
         self.close()
 
     def close(self) -> None:
-        self._gone = self._gone or Fault("killed", "The worker was closed.")
+        self._final_fault = self._final_fault or ProgramError("killed", "The worker was closed.")
         self._sock.close()
         if self._pid is not None:
             pid, self._pid = self._pid, None
@@ -86,19 +86,21 @@ class Worker:
         with contextlib.suppress(BufferError):  # somebody still looks at it; then it goes with the last of them
             self._memory.close()
 
-    def load(self, files: Mapping[str, str], engine: str) -> Fault | None:
+    def load(self, files: Mapping[str, str], engine: str) -> ProgramError | None:
         """Import the program. For Program; called once."""
-        answer = self._ask({"op": "load", "files": dict(files), "engine": engine}, self._step_seconds, "loading the program")
-        return answer if isinstance(answer, Fault) else None
+        reply = self._request({"op": "load", "files": dict(files), "engine": engine}, self._step_seconds, "loading the program")
+        return reply if isinstance(reply, ProgramError) else None
 
-    def attempts(self, secret: str, folder: str) -> dict[str, str]:
+    def run_self_test(self, secret: str, folder: str) -> dict[str, str]:
         """What came of trying what must not work (sandbox.attempts). For Host, in place of a program."""
-        answer = self._ask({"op": "attempts", "secret": secret, "folder": folder}, 30.0, "the self-test")
-        if isinstance(answer, Fault):
-            raise HostError(f"The sandbox's self-test failed ({answer.reason}); run it on another machine or in a container.")
-        return {str(name): str(value) for name, value in answer["facts"].items()}
+        reply = self._request({"op": "attempts", "secret": secret, "folder": folder}, 30.0, "the self-test")
+        if isinstance(reply, ProgramError):
+            raise HostError(f"The sandbox's self-test failed ({reply.reason}); run it on another machine or in a container.")
+        return {str(name): str(value) for name, value in reply["facts"].items()}
 
-    def replay(self, start: Start, actions: Sequence[Action], check: Check | None = None, *, twice: bool = False) -> Replay:
+    def replay(
+        self, start: InitialObservation, actions: Sequence[Action], check: ReplayCheck | None = None, *, twice: bool = False
+    ) -> Replay:
         """Initialise once from `start`, then step over `actions`. Number 0 is the first rendering. Starts anew when called again.
 
         twice: take every step two times from the same state, and go on from the second: one that changes its state in place, or
@@ -107,13 +109,13 @@ class Worker:
         n x H x W) while the worker computes the next ones; returning False stops it early, and the worker then stands nowhere.
         """
         height, width = start.frame.shape
-        if height * width > MAX_FRAME:
-            raise HostError(f"A frame of {height} x {width} is larger than a worker can show ({MAX_FRAME:,} cells).")
-        if self._gone is not None:
-            return Replay(np.empty((0, height, width), dtype=np.uint8), (), self._gone)
-        total = len(actions) + 1
-        self._start, self._stepped = None, False
-        incoming = Incoming(Ring(self._memory, (height, width)), total, check)
+        if height * width > MAX_FRAME_CELLS:
+            raise HostError(f"A frame of {height} x {width} is larger than a worker can show ({MAX_FRAME_CELLS:,} cells).")
+        if self._final_fault is not None:
+            return Replay(np.empty((0, height, width), dtype=np.uint8), (), self._final_fault)
+        n_frames = len(actions) + 1
+        self._start, self._has_stepped = None, False
+        receiver = ReplayReceiver(FrameRing(self._memory, (height, width)), n_frames, check)
         request = {
             "op": "replay",
             "shape": (height, width),
@@ -122,183 +124,187 @@ class Worker:
             "actions": actions,
             "twice": twice,
         }
-        fault = self._begin(request, [np.ascontiguousarray(start.frame, dtype=np.uint8).tobytes()])
+        fault = self._send_request(request, [np.ascontiguousarray(start.frame, dtype=np.uint8).tobytes()])
         if fault is None:
-            self._replaying = True
-            self._patience += AVERAGE_START_SECONDS + total * AVERAGE_STEP_SECONDS * (1 + twice)
-            began = time.monotonic()
-            fault = self._follow(incoming, self._patience)
-            self._patience -= time.monotonic() - began
-        if fault is None and not incoming.stopped:
+            self._is_replaying = True
+            self._replay_seconds_left += AVERAGE_START_SECONDS + n_frames * AVERAGE_STEP_SECONDS * (1 + twice)
+            started_at = time.monotonic()
+            fault = self._receive_replay(receiver, self._replay_seconds_left)
+            self._replay_seconds_left -= time.monotonic() - started_at
+        if fault is None and not receiver.stopped:
             self._start = start
-        return Replay(incoming.frames[: incoming.taken], tuple(incoming.statuses), fault, incoming.stopped)
+        return Replay(receiver.frames[: receiver.n_received], tuple(receiver.statuses), fault, receiver.stopped)
 
-    def step(self, action: Action) -> Prediction | Fault:
+    def step(self, action: Action) -> Prediction | ProgramError:
         """One live step from where the worker stands: after a replay, or an earlier step."""
-        start = self._standing()
-        self._stepped = True
-        answer = self._ask({"op": "step", "action": action}, self._step_seconds, f"step (action {action})")
-        if isinstance(answer, Fault):
+        start = self._require_start()
+        self._has_stepped = True
+        reply = self._request({"op": "step", "action": action}, self._step_seconds, f"step (action {action})")
+        if isinstance(reply, ProgramError):
             self._start = None
-            return answer
-        ring = Ring(self._memory, (start.frame.shape[0], start.frame.shape[1]))
+            return reply
+        ring = FrameRing(self._memory, (start.frame.shape[0], start.frame.shape[1]))
         try:
-            return Prediction(freeze(ring.frames[0]), status_of(ring.statuses[0]))
-        except BrokenAnswerError:
-            return self._broken()
+            return Prediction(freeze(ring.frames[0]), decode_status(ring.statuses[0]))
+        except BrokenReplyError:
+            return self._end_as_broken()
 
-    def holds(self, goal: str | None = None) -> bool | Fault:
+    def check_goal(self, goal: str | None = None) -> bool | ProgramError:
         """is_goal, or the source of `def subgoal(state) -> bool`, on the present state."""
-        self._standing()
-        answer = self._ask({"op": "holds", "goal": goal}, self._step_seconds, "is_goal" if goal is None else "subgoal")
-        if isinstance(answer, Fault):
-            return answer
-        return answer["holds"] if isinstance(answer.get("holds"), bool) else self._broken()
+        self._require_start()
+        reply = self._request({"op": "holds", "goal": goal}, self._step_seconds, "is_goal" if goal is None else "subgoal")
+        if isinstance(reply, ProgramError):
+            return reply
+        return reply["holds"] if isinstance(reply.get("holds"), bool) else self._end_as_broken()
 
-    def search(self, limits: Limits, goal: str | None = None, *, clicks: Collection[int] = ()) -> Found | NoPlan | Fault:
+    def search(
+        self, limits: Limits, goal: str | None = None, *, clicks: Collection[int] = ()
+    ) -> CandidatePlan | NoPlan | ProgramError:
         """The shortest way from the present state to is_goal, or to the source of `def subgoal(state) -> bool`.
 
         `limits.depth` must be given. clicks: action ids that need x and y, tried only where the program's `actions` says so.
         Raises RuntimeError in a worker that has stepped live: its program may carry traces of that.
         """
-        start = self._standing()
-        if self._stepped:
+        start = self._require_start()
+        if self._has_stepped:
             raise RuntimeError("a worker that has stepped live is never searched in; replay in a fresh one")
         if limits.depth is None:
             raise RuntimeError("a search needs a depth: the remaining budget")
         bounds = {"nodes": limits.nodes, "depth": limits.depth, "seconds": limits.seconds}
         request = {"op": "search", "goal": goal, "clicks": tuple(clicks), **bounds}
-        began = time.monotonic()
-        answer = self._ask(request, limits.seconds + self._step_seconds, f"the search (it may take {limits.seconds:g} s)")
-        seconds = time.monotonic() - began
-        if isinstance(answer, Fault):
-            return answer
+        started_at = time.monotonic()
+        reply = self._request(request, limits.seconds + self._step_seconds, f"the search (it may take {limits.seconds:g} s)")
+        seconds = time.monotonic() - started_at
+        if isinstance(reply, ProgramError):
+            return reply
         try:
-            return found_way(answer, start, limits.depth, seconds)
-        except BrokenAnswerError:
-            return self._broken()
+            return decode_search_reply(reply, start, limits.depth, seconds)
+        except BrokenReplyError:
+            return self._end_as_broken()
 
     def analyse(
-        self, code: str, rows: Sequence[Mapping[str, Any]], blobs: Sequence[bytes], *, seconds: float, most: int
-    ) -> tuple[str, int, Fault | None]:
+        self, code: str, rows: Sequence[Mapping[str, Any]], blobs: Sequence[bytes], *, seconds: float, max_bytes: int
+    ) -> tuple[str, int, ProgramError | None]:
         """Run somebody's own code over a record (see lawbook.runs.record_scripts) in place of a program.
 
         Returns the first `most` bytes of what it printed, how many more there were, and what stopped it.
         """
-        pad = Pad(self._memory, most)
-        pad.clear()
-        answer = self._ask({"op": "analyse", "code": code, "rows": rows, "most": most}, seconds, "the analysis", blobs)
-        return *pad.read_back(), answer if isinstance(answer, Fault) else None
+        output = OutputBuffer(self._memory, max_bytes)
+        output.clear()
+        reply = self._request({"op": "analyse", "code": code, "rows": rows, "most": max_bytes}, seconds, "the analysis", blobs)
+        return *output.read_back(), reply if isinstance(reply, ProgramError) else None
 
-    def _standing(self) -> Start:
+    def _require_start(self) -> InitialObservation:
         if self._start is None:
             raise RuntimeError("this worker stands nowhere; replay a trajectory in it first")
         return self._start
 
-    def _ask(self, request: dict[str, Any], seconds: float, doing: str, blobs: Sequence[bytes] = ()) -> dict[str, Any] | Fault:
+    def _request(
+        self, request: dict[str, Any], seconds: float, activity: str, blobs: Sequence[bytes] = ()
+    ) -> dict[str, Any] | ProgramError:
         """One request and its answer."""
-        fault = self._begin(request, blobs)
-        answer = fault or self._receive(seconds, doing)
-        if isinstance(answer, Fault):
-            return answer
+        fault = self._send_request(request, blobs)
+        reply = fault or self._receive(seconds, activity)
+        if isinstance(reply, ProgramError):
+            return reply
         try:
-            return told_fault(answer) if "fault" in answer else answer
-        except BrokenAnswerError:
-            return self._broken()
+            return decode_fault(reply) if "fault" in reply else reply
+        except BrokenReplyError:
+            return self._end_as_broken()
 
-    def _begin(self, request: dict[str, Any], blobs: Sequence[bytes] = ()) -> Fault | None:
+    def _send_request(self, request: dict[str, Any], blobs: Sequence[bytes] = ()) -> ProgramError | None:
         """Send a request, after an earlier replay that was stopped has come to its end."""
-        if self._replaying and self._gone is None:
-            self._say({"go": False})
+        if self._is_replaying and self._final_fault is None:
+            self._send_message({"go": False})
             deadline = time.monotonic() + self._step_seconds
-            while self._replaying:  # what is left of it, or what the program makes up
-                answer = self._receive(max(0.0, deadline - time.monotonic()), "stopping a replay")
-                self._replaying = not isinstance(answer, Fault) and answer.get("done") is not True
-        self._number += 1
-        return self._gone or self._say({**request, "n": self._number}, blobs)
+            while self._is_replaying:  # what is left of it, or what the program makes up
+                reply = self._receive(max(0.0, deadline - time.monotonic()), "stopping a replay")
+                self._is_replaying = not isinstance(reply, ProgramError) and reply.get("done") is not True
+        self._request_number += 1
+        return self._final_fault or self._send_message({**request, "n": self._request_number}, blobs)
 
-    def _say(self, message: dict[str, Any], blobs: Sequence[bytes] = ()) -> Fault | None:
+    def _send_message(self, message: dict[str, Any], blobs: Sequence[bytes] = ()) -> ProgramError | None:
         self._sock.settimeout(self._step_seconds)  # a worker that does not listen must not hold us up
         try:
             ipc.send(self._sock, message, blobs)
-        except ipc.BrokenWireError:
-            return self._hung_up()
+        except ipc.BrokenConnectionError:
+            return self._end_after_hangup()
         return None
 
-    def _receive(self, seconds: float, doing: str) -> dict[str, Any] | Fault:
+    def _receive(self, seconds: float, activity: str) -> dict[str, Any] | ProgramError:
         try:
-            answer, _ = ipc.receive(self._sock, seconds=min(seconds, _LONGEST_SECONDS), max_header=MAX_ANSWER, max_blobs=0)
-        except ipc.BrokenWireError as error:
-            text = str(error)
-            if text.startswith("timeout"):
-                return self._late(doing, seconds)
-            return self._broken() if text.startswith("malformed") else self._hung_up()
-        return answer if answer.get("n") == self._number else self._broken()
+            reply, _ = ipc.receive(self._sock, seconds=min(seconds, _MAX_TIMEOUT_SECONDS), max_header=MAX_REPLY_BYTES, max_blobs=0)
+        except ipc.BrokenConnectionError as error:
+            message = str(error)
+            if message.startswith("timeout"):
+                return self._end_for_timeout(activity, seconds)
+            return self._end_as_broken() if message.startswith("malformed") else self._end_after_hangup()
+        return reply if reply.get("n") == self._request_number else self._end_as_broken()
 
-    def _follow(self, incoming: Incoming, seconds: float) -> Fault | None:
+    def _receive_replay(self, receiver: ReplayReceiver, seconds: float) -> ProgramError | None:
         """Take what a replay shows, piece by piece, until it ends, stalls, or was stopped."""
-        poll = select.poll()
-        poll.register(self._sock, select.POLLIN)
-        done, alive = 0, time.monotonic()
-        deadline = alive + seconds
+        poller = select.poll()
+        poller.register(self._sock, select.POLLIN)
+        n_done, last_progress = 0, time.monotonic()
+        deadline = last_progress + seconds
         while True:
             now = time.monotonic()
             if now > deadline:
-                return self._abandoned(incoming, self._late("the replay", seconds, "make step and render faster."))
-            if not poll.poll(_LOOK_SECONDS * 1000):
-                if incoming.ring.done[0] != done:
-                    done, alive = incoming.ring.done[0], now
-                elif now - alive > self._step_seconds:
-                    doing = "one step" if done else "initial_state with its rendering"
-                    return self._abandoned(incoming, self._late(doing, self._step_seconds))
+                return self._abandon_replay(receiver, self._end_for_timeout("the replay", seconds, "make step and render faster."))
+            if not poller.poll(_POLL_SECONDS * 1000):
+                if receiver.ring.n_done[0] != n_done:
+                    n_done, last_progress = receiver.ring.n_done[0], now
+                elif now - last_progress > self._step_seconds:
+                    activity = "one step" if n_done else "initial_state with its rendering"
+                    return self._abandon_replay(receiver, self._end_for_timeout(activity, self._step_seconds))
                 continue
-            answer = self._receive(self._step_seconds, "an answer")
-            if isinstance(answer, Fault):
-                return self._abandoned(incoming, answer)
-            upto: Any = answer.get("upto")
-            ended = answer.get("done") is True
+            reply = self._receive(self._step_seconds, "an answer")
+            if isinstance(reply, ProgramError):
+                return self._abandon_replay(receiver, reply)
+            upto: Any = reply.get("upto")
+            is_done = reply.get("done") is True
             try:
-                fault = told_fault(answer, step=upto) if ended and "fault" in answer else None
-                if not incoming.may_take(upto) or (ended and fault is None and upto != incoming.total):
-                    raise BrokenAnswerError
-                incoming.take(upto)
-            except BrokenAnswerError:
-                return self._abandoned(incoming, self._broken())
-            self._replaying = not ended
-            if incoming.stopped:
+                fault = decode_fault(reply, step=upto) if is_done and "fault" in reply else None
+                if not receiver.can_take(upto) or (is_done and fault is None and upto != receiver.n_total):
+                    raise BrokenReplyError
+                receiver.take(upto)
+            except BrokenReplyError:
+                return self._abandon_replay(receiver, self._end_as_broken())
+            self._is_replaying = not is_done
+            if receiver.stopped:
                 return None
-            if ended:
+            if is_done:
                 return fault
-            self._say({"go": True})
-            alive = time.monotonic()
+            self._send_message({"go": True})
+            last_progress = time.monotonic()
 
-    def _abandoned(self, incoming: Incoming, fault: Fault) -> Fault:
+    def _abandon_replay(self, receiver: ReplayReceiver, fault: ProgramError) -> ProgramError:
         """The worker is dead: take what it had finished, and say at which step it ended."""
-        self._replaying = False
-        done = incoming.ring.done[0]
-        step = done if incoming.may_take(done) else incoming.taken
+        self._is_replaying = False
+        n_done = receiver.ring.n_done[0]
+        step = n_done if receiver.can_take(n_done) else receiver.n_received
         if fault.kind != "broken":
             try:
-                incoming.take(step)
-            except BrokenAnswerError:
+                receiver.take(step)
+            except BrokenReplyError:
                 fault = BROKEN
-        self._gone = Fault(fault.kind, fault.reason, step=min(step, incoming.total - 1))
-        return self._gone
+        self._final_fault = ProgramError(fault.kind, fault.reason, step=min(step, receiver.n_total - 1))
+        return self._final_fault
 
-    def _late(self, doing: str, seconds: float, advice: str = "is there an endless loop?") -> Fault:
-        sentence = f"{doing[0].upper()}{doing[1:]} took longer than {seconds:.3g} s; {advice}"
-        return self._end(Fault("time", sentence), 0.0)
+    def _end_for_timeout(self, activity: str, seconds: float, advice: str = "is there an endless loop?") -> ProgramError:
+        reason = f"{activity[0].upper()}{activity[1:]} took longer than {seconds:.3g} s; {advice}"
+        return self._end(ProgramError("time", reason), 0.0)
 
-    def _broken(self) -> Fault:
+    def _end_as_broken(self) -> ProgramError:
         return self._end(BROKEN, 0.0)
 
-    def _hung_up(self) -> Fault:
+    def _end_after_hangup(self) -> ProgramError:
         return self._end(None, 0.5)
 
-    def _end(self, fault: Fault | None, grace: float) -> Fault:
+    def _end(self, fault: ProgramError | None, grace: float) -> ProgramError:
         """Kill it. `fault` None: it hung up, and how it ended says why."""
-        if self._gone is None:
+        if self._final_fault is None:
             pid, self._pid = self._pid, None
             status = self._zygote.end(pid, grace) if pid is not None else None
-            self._gone = fault or why_gone(status)
-        return self._gone
+            self._final_fault = fault or explain_exit(status)
+        return self._final_fault

@@ -30,7 +30,7 @@ class Zygote:
 
     def __init__(self, hash_seed: int, memory: int) -> None:
         ours, theirs = socket.socketpair()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
+        self._errors = tempfile.TemporaryFile()
         roots = dict.fromkeys(str(Path(module.__path__[0]).parent) for module in (lawbook, np))
         environment = {"PYTHONHASHSEED": str(hash_seed), "OPENBLAS_NUM_THREADS": "1"}
         if "LD_LIBRARY_PATH" in os.environ:  # some interpreters do not find their own library without
@@ -48,10 +48,10 @@ class Zygote:
             )
         self.pid = self._process.pid
         self._sock = ours
-        self._number = 0
+        self._request_number = 0
         self._facts: dict[str, str] | None = None
 
-    def started(self) -> dict[str, str]:
+    def wait_until_started(self) -> dict[str, str]:
         """Wait until it is up; the layers of its cage and what came of each."""
         if self._facts is None:
             self._facts = self._receive(START_SECONDS)["facts"]
@@ -59,23 +59,23 @@ class Zygote:
 
     def fork(self, sock: socket.socket, memory: int) -> int:
         """Process id of a new worker that answers on the other end of `sock` and shares `memory` (see ring.create)."""
-        self.started()
-        self._number += 1
+        self.wait_until_started()
+        self._request_number += 1
         try:
-            ipc.send(self._sock, {"n": self._number, "op": "fork"})
+            ipc.send(self._sock, {"n": self._request_number, "op": "fork"})
             socket.send_fds(self._sock, [b"f"], [sock.fileno(), memory])
-        except (OSError, ipc.BrokenWireError) as error:
-            raise self._died(error) from error
-        return int(self._answer(START_SECONDS)["pid"])
+        except (OSError, ipc.BrokenConnectionError) as error:
+            raise self._explain_death(error) from error
+        return int(self._receive_reply(START_SECONDS)["pid"])
 
     def end(self, pid: int, grace: float = 0.0) -> int | None:
         """Kill a worker with its whole group; its wait status if it had ended by itself within `grace` seconds, otherwise None."""
-        self._number += 1
+        self._request_number += 1
         try:
-            ipc.send(self._sock, {"n": self._number, "op": "end", "pid": pid, "grace": grace})
-        except ipc.BrokenWireError as error:
-            raise self._died(error) from error
-        status = self._answer(START_SECONDS + grace)["status"]
+            ipc.send(self._sock, {"n": self._request_number, "op": "end", "pid": pid, "grace": grace})
+        except ipc.BrokenConnectionError as error:
+            raise self._explain_death(error) from error
+        status = self._receive_reply(START_SECONDS + grace)["status"]
         return None if status is None else int(status)
 
     def close(self) -> None:
@@ -90,22 +90,22 @@ class Zygote:
             self._process.wait()
         self._errors.close()
 
-    def _answer(self, seconds: float) -> dict[str, Any]:
+    def _receive_reply(self, seconds: float) -> dict[str, Any]:
         while True:  # an interrupted call may have left its answer behind
-            answer = self._receive(seconds)
-            if answer.get("n") == self._number:
-                return answer
+            reply = self._receive(seconds)
+            if reply.get("n") == self._request_number:
+                return reply
 
     def _receive(self, seconds: float) -> dict[str, Any]:
         try:
             return ipc.receive(self._sock, seconds=seconds)[0]
-        except ipc.BrokenWireError as error:
-            raise self._died(error) from error
+        except ipc.BrokenConnectionError as error:
+            raise self._explain_death(error) from error
 
-    def _died(self, error: Exception) -> HostError:
+    def _explain_death(self, error: Exception) -> HostError:
         if self._errors.closed:
             return HostError("The host was closed; open another.")
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        why = lines[-1] if lines else error
-        return HostError(f"The process that runs programs is gone ({why}); start the run again with --resume.")
+        reason = lines[-1] if lines else error
+        return HostError(f"The process that runs programs is gone ({reason}); start the run again with --resume.")

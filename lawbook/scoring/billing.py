@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from lawbook.core.record import RESET, Action, Status
 from lawbook.errors import UsageError
-from lawbook.ledger.ledger import Kind, Ledger
-from lawbook.scoring.rhae import Level, game_score
+from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.scoring.rhae import LevelResult, game_score
 
 
 @dataclass
@@ -23,30 +23,32 @@ class Play:
     actions: int = 0
     resets: int = 0
     completed: int = 0
-    bounds: list[tuple[int, int]] = field(default_factory=list)
+    completions: list[tuple[int, int]] = field(default_factory=list)
     won: bool = False
     over: bool = False
 
-    def levels(self, baselines: Sequence[int | None]) -> list[tuple[int, int | None, bool]]:
+    def list_levels(self, baselines: Sequence[int | None]) -> list[tuple[int, int | None, bool]]:
         """(actions, baseline, completed) of every level: those spent since the last completion belong to the first that is not."""
-        rows, before = [], 0
+        rows, previous_total = [], 0
         for number, baseline in enumerate(baselines):
-            done = number < len(self.bounds)
-            until = self.bounds[number][1] if done else self.actions
-            rows.append((until - before, baseline, done))
-            before = until
+            is_completed = number < len(self.completions)
+            actions_so_far = self.completions[number][1] if is_completed else self.actions
+            rows.append((actions_so_far - previous_total, baseline, is_completed))
+            previous_total = actions_so_far
         return rows
 
     def score(self, baselines: Sequence[int | None] | None) -> float | None:
         """RHAE of this play; None where a baseline is unknown; 0 where more levels were completed than have one."""
         if not baselines or None in baselines:
             return None
-        if len(self.bounds) > len(baselines):
+        if len(self.completions) > len(baselines):
             return 0.0
-        return game_score([Level(actions, baseline or 0, done) for actions, baseline, done in self.levels(baselines)])
+        return game_score(
+            [LevelResult(actions, baseline or 0, is_completed) for actions, baseline, is_completed in self.list_levels(baselines)]
+        )
 
 
-class Counting:
+class ScoreCounter:
     """Feed it every action with the status and level that followed, in order; `plays` are then what a scorecard would hold.
 
     levels: how many the game has, None where it never says. competition: on a competition card.
@@ -57,40 +59,40 @@ class Counting:
 
     def __init__(self, levels: int | None, *, competition: bool = False) -> None:
         self.plays: list[Play] = []
-        self._levels, self._competition, self._level = levels, competition, 0
-        self._since, self._last_was_reset = 0, True
+        self._n_levels, self._competition, self._level = levels, competition, 0
+        self._actions_since_start, self._last_was_reset = 0, True
 
-    def opened(self) -> None:
+    def start_play(self) -> None:
         """The first observation, or a restart of the whole game."""
         self.plays.append(Play())
-        self._level = self._since = 0
+        self._level = self._actions_since_start = 0
         self._last_was_reset = True
 
     def add(self, action: Action, status: Status, level: int) -> None:
         play = self.plays[-1]
         if action == RESET:
-            if play.won or (self._since == 0 and not self._competition):
-                self.opened()
+            if play.won or (self._actions_since_start == 0 and not self._competition):
+                self.start_play()
                 return
             play.actions += 1
             # One that does nothing is billed as what was sent before it: the scorecard is shown the last answer once more.
-            play.resets += self._since > 0 or self._last_was_reset
-            self._last_was_reset = self._last_was_reset or self._since > 0
-            self._since, self._level = 0, level
+            play.resets += self._actions_since_start > 0 or self._last_was_reset
+            self._last_was_reset = self._last_was_reset or self._actions_since_start > 0
+            self._actions_since_start, self._level = 0, level
             return
         self._last_was_reset = False
         play.actions += 1
-        self._since += 1
+        self._actions_since_start += 1
         play.over = play.over or status is Status.OVER
         if status is not Status.COMPLETED:
             return
-        play.won = play.won or (self._levels is not None and level >= self._levels)
+        play.won = play.won or (self._n_levels is not None and level >= self._n_levels)
         if level == self._level + 1:
             play.completed = level
-            play.bounds.append((level, play.actions))
-        self._level, self._since = level, 0 if not play.won else self._since
+            play.completions.append((level, play.actions))
+        self._level, self._actions_since_start = level, 0 if not play.won else self._actions_since_start
 
-    def in_doubt(self) -> None:
+    def add_unanswered_action(self) -> None:
         """An action that was sent, and of which nothing came back: counted as billed."""
         if self.plays:
             self.plays[-1].actions += 1
@@ -102,7 +104,7 @@ class Counting:
 
 
 @dataclass(frozen=True)
-class Counted:
+class RunScore:
     """What a run's ledger tells of one game. baseline: what the baselines are, "human" or "optimal"."""
 
     world: str
@@ -135,40 +137,40 @@ class Counted:
         return self.best.score(self.baselines)
 
 
-def counting(ledger: Ledger) -> tuple[Counting, Counted]:
+def count_run(ledger: Ledger) -> tuple[ScoreCounter, RunScore]:
     """Count a run. Reads no frame. Raises UsageError when the ledger has no opening or no first observation."""
     opening = outcome = None
-    counts, pending = Counting(None), False
-    for event in ledger.events([Kind.OPEN, Kind.INTEND, Kind.OBSERVE, Kind.CLOSE]):
+    counter, has_pending_action = ScoreCounter(None), False
+    for event in ledger.read_events([EventKind.OPEN, EventKind.INTEND, EventKind.OBSERVE, EventKind.CLOSE]):
         body = event.body
         match event.kind:
-            case Kind.OPEN if opening is None:
+            case EventKind.OPEN if opening is None:
                 opening = body
-                counts = Counting(body["spec"]["levels"], competition="mode=competition" in body["run"]["world"])
-            case Kind.INTEND:
-                pending = True
-            case Kind.OBSERVE if body["action"] is None:
-                counts.opened()
-            case Kind.OBSERVE:
-                pending = False
-                counts.add(Action(*body["action"]), Status(body["status"]), body["level"])
-            case Kind.CLOSE:
+                counter = ScoreCounter(body["spec"]["levels"], competition="mode=competition" in body["run"]["world"])
+            case EventKind.INTEND:
+                has_pending_action = True
+            case EventKind.OBSERVE if body["action"] is None:
+                counter.start_play()
+            case EventKind.OBSERVE:
+                has_pending_action = False
+                counter.add(Action(*body["action"]), Status(body["status"]), body["level"])
+            case EventKind.CLOSE:
                 outcome = body["outcome"]
-    if opening is None or not counts.plays:
+    if opening is None or not counter.plays:
         raise UsageError("This run ended before it began; there is nothing to score.")
-    if pending and outcome == "in_doubt":
-        counts.in_doubt()
+    if has_pending_action and outcome == "in_doubt":
+        counter.add_unanswered_action()
     run, spec = opening["run"], opening["spec"]
-    known = spec["baselines"]
-    counted = Counted(
+    baselines = spec["baselines"]
+    run_score = RunScore(
         world=run["world"],
         mind=run["mind"],
         protocol=run["protocol"],
         seed=run["seed"],
         levels=spec["levels"],
-        baselines=None if known is None else tuple(known),
+        baselines=None if baselines is None else tuple(baselines),
         baseline=spec["baseline"],
-        plays=tuple(counts.plays),
+        plays=tuple(counter.plays),
         outcome=outcome,
     )
-    return counts, counted
+    return counter, run_score

@@ -17,7 +17,7 @@ SYSTEMS = ("memento3", "baseline1", "nooa", "opine", "dreamteam", "continual")
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedResult:
     """One system on one game. cleared: all levels were."""
 
     actions: int
@@ -34,20 +34,20 @@ class PublishedGame:
 
     game: str
     levels: int
-    human: int
-    systems: MappingProxyType[str, Published]
+    human_actions: int
+    systems: MappingProxyType[str, PublishedResult]
 
 
 @cache
-def published() -> MappingProxyType[str, PublishedGame]:
+def load_published() -> MappingProxyType[str, PublishedGame]:
     """Every game of the table, by its four-letter name."""
     text = files("lawbook.scoring").joinpath("published.csv").read_text(encoding="utf-8")
-    found = {}
+    games = {}
     for row in csv.DictReader(text.splitlines()):
         systems = {}
         for system in SYSTEMS:
             actions = row[f"{system}_actions"]
-            systems[system] = Published(int(actions.rstrip("+")), not actions.endswith("+"), float(row[f"{system}_rhae"]))
+            systems[system] = PublishedResult(int(actions.rstrip("+")), not actions.endswith("+"), float(row[f"{system}_rhae"]))
         game = PublishedGame(row["game"], int(row["levels"]), int(row["human_actions"]), MappingProxyType(systems))
-        found[game.game] = game
-    return MappingProxyType(found)
+        games[game.game] = game
+    return MappingProxyType(games)

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from lawbook.scoring.tables import markdown, text
+from lawbook.scoring.tables import format_markdown, format_text
 
 
 @dataclass(frozen=True)
-class Done:
+class SeedResult:
     """What one run came to. rhae, dollars: None where nobody knows; minutes: from its first event to its last."""
 
     world: str
@@ -31,7 +31,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Spread:
+class SeedStatistics:
     """Mean and sample standard deviation of some numbers (None for fewer than two), with the least and the most."""
 
     mean: float
@@ -40,18 +40,18 @@ class Spread:
     most: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Spread | None:
+    def from_values(cls, values: Sequence[float]) -> SeedStatistics | None:
         """None of no values."""
         if not values:
             return None
         return cls(fmean(values), stdev(values) if len(values) > 1 else None, min(values), max(values))
 
-    def told(self, digits: int = 1) -> str:
+    def format(self, digits: int = 1) -> str:
         return f"{self.mean:,.{digits}f}" + ("" if self.deviation is None else f" ± {self.deviation:,.{digits}f}")
 
 
 @dataclass(frozen=True)
-class Group:
+class SeedGroup:
     """Runs that differ in nothing but their seed; those that have not ended are counted as they stand."""
 
     world: str
@@ -60,26 +60,29 @@ class Group:
     runs: int
     ended: int
     won: int
-    levels: Spread
-    actions: Spread
-    rhae: Spread | None
+    levels: SeedStatistics
+    actions: SeedStatistics
+    rhae: SeedStatistics | None
     dollars: float | None
     minutes: float
 
 
-def groups(done: Iterable[Done]) -> list[Group]:
+def group_runs(results: Iterable[SeedResult]) -> list[SeedGroup]:
     """One for each world, mind and protocol, in the order in which they come."""
-    found: dict[tuple[str, str, str], list[Done]] = {}
-    for one in done:
-        found.setdefault((one.world, one.mind, one.protocol), []).append(one)
-    return [_group(*key, runs) for key, runs in found.items()]
+    runs_by_key: dict[tuple[str, str, str], list[SeedResult]] = {}
+    for result in results:
+        runs_by_key.setdefault((result.world, result.mind, result.protocol), []).append(result)
+    return [_make_group(*key, runs) for key, runs in runs_by_key.items()]
 
 
-def _group(world: str, mind: str, protocol: str, runs: Sequence[Done]) -> Group:
-    levels, actions = Spread.of([run.levels_completed for run in runs]), Spread.of([run.actions for run in runs])
+def _make_group(world: str, mind: str, protocol: str, runs: Sequence[SeedResult]) -> SeedGroup:
+    levels, actions = (
+        SeedStatistics.from_values([run.levels_completed for run in runs]),
+        SeedStatistics.from_values([run.actions for run in runs]),
+    )
     assert levels is not None and actions is not None, "a group holds a run"
-    money = [run.dollars for run in runs if run.dollars is not None]
-    return Group(
+    dollars = [run.dollars for run in runs if run.dollars is not None]
+    return SeedGroup(
         world,
         mind,
         protocol,
@@ -88,38 +91,38 @@ def _group(world: str, mind: str, protocol: str, runs: Sequence[Done]) -> Group:
         sum(run.outcome == "won" for run in runs),
         levels,
         actions,
-        Spread.of([run.rhae for run in runs if run.rhae is not None]),
-        sum(money) if money else None,
+        SeedStatistics.from_values([run.rhae for run in runs if run.rhae is not None]),
+        sum(dollars) if dollars else None,
         sum(run.minutes for run in runs),
     )
 
 
-def summary(found: Sequence[Group], form: str = "text") -> str:
+def format_summary(seed_groups: Sequence[SeedGroup], output_format: str = "text") -> str:
     """As text, csv, json or markdown, with a line break at the end."""
-    if form == "json":
-        return json.dumps([asdict(group) for group in found], indent=1) + "\n"
-    if form == "csv":
-        return _csv(found)
-    lines = [["world", "mind", "protocol", "runs", "ended", "won", "levels", "actions", "RHAE", "$", "minutes"]]
-    for group in found:
+    if output_format == "json":
+        return json.dumps([asdict(group) for group in seed_groups], indent=1) + "\n"
+    if output_format == "csv":
+        return _format_csv(seed_groups)
+    rows = [["world", "mind", "protocol", "runs", "ended", "won", "levels", "actions", "RHAE", "$", "minutes"]]
+    for group in seed_groups:
         counts = [str(group.runs), str(group.ended), str(group.won)]
-        spreads = [group.levels.told(), group.actions.told(), group.rhae.told() if group.rhae else ""]
-        money = "" if group.dollars is None else f"{group.dollars:,.2f}"
-        lines.append([group.world, group.mind, group.protocol, *counts, *spreads, money, f"{group.minutes:.1f}"])
-    return markdown(lines) if form == "markdown" else text(lines)
+        statistics = [group.levels.format(), group.actions.format(), group.rhae.format() if group.rhae else ""]
+        dollars = "" if group.dollars is None else f"{group.dollars:,.2f}"
+        rows.append([group.world, group.mind, group.protocol, *counts, *statistics, dollars, f"{group.minutes:.1f}"])
+    return format_markdown(rows) if output_format == "markdown" else format_text(rows)
 
 
-def _csv(found: Sequence[Group]) -> str:
-    rows = [_flat(asdict(group)) for group in found]
-    out = io.StringIO()
+def _format_csv(seed_groups: Sequence[SeedGroup]) -> str:
+    rows = [_flatten(asdict(group)) for group in seed_groups]
+    buffer = io.StringIO()
     if rows:
-        write = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
-        write.writeheader()
-        write.writerows(rows)
-    return out.getvalue()
+        writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return buffer.getvalue()
 
 
-def _flat(group: dict[str, Any]) -> dict[str, Any]:
+def _flatten(group: dict[str, Any]) -> dict[str, Any]:
     flat = dict[str, Any]()
     for name, value in group.items():
         if name in ("levels", "actions", "rhae"):

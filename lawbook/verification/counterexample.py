@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from lawbook.core import perception
 from lawbook.core.record import Action, Frame, Status
-from lawbook.core.results import Counterexample, Prediction, Region
+from lawbook.core.results import Counterexample, MismatchRegion, Prediction
 
 MAX_REGIONS = 12
 """Most regions that are kept; the text says how many more there are."""
@@ -26,7 +26,7 @@ _HINTS = {
 }
 
 
-def describe(
+def build_counterexample(
     predicted: Prediction,
     observed: Prediction,
     *,
@@ -35,19 +35,19 @@ def describe(
     level: int,
     action: Action | None,
     before: Frame,
-    framed: bool,
+    compares_frame: bool,
 ) -> Counterexample:
     """The counterexample for a prediction that differs from what was observed; what the numbers mean is said there.
 
     before: settled frame before the action, H x W uint8 (at step 0 nothing was before, and it is not used). framed: False where
     frames are not compared.
     """
-    was = before if step else None
-    differs = observed.frame != predicted.frame if framed else np.zeros(observed.frame.shape, dtype=np.bool_)
-    regions = _regions(differs, was, observed.frame, predicted.frame)
-    said = [_place(trajectory, step, level, action), _status(observed.status, predicted.status)]
+    previous_frame = before if step else None
+    mismatch_mask = observed.frame != predicted.frame if compares_frame else np.zeros(observed.frame.shape, dtype=np.bool_)
+    regions = _find_regions(mismatch_mask, previous_frame, observed.frame, predicted.frame)
+    sentences = [_describe_place(trajectory, step, level, action), _describe_status(observed.status, predicted.status)]
     if regions:
-        said += [_frame(regions, differs, was, observed.frame, predicted.frame)]
+        sentences += [_describe_cells(regions, mismatch_mask, previous_frame, observed.frame, predicted.frame)]
     return Counterexample(
         trajectory=trajectory,
         step=step,
@@ -55,63 +55,73 @@ def describe(
         action=action,
         expected=observed.status,
         predicted=predicted.status,
-        cells=int(differs.sum()),
+        cells=int(mismatch_mask.sum()),
         regions=tuple(regions[:MAX_REGIONS]),
-        text=" ".join(said),
+        text=" ".join(sentences),
     )
 
 
-def _regions(differs: npt.NDArray[np.bool_], before: Frame | None, expected: Frame, predicted: Frame) -> list[Region]:
+def _find_regions(
+    mismatch_mask: npt.NDArray[np.bool_], before: Frame | None, expected: Frame, predicted: Frame
+) -> list[MismatchRegion]:
     """All regions, the largest first."""
     if before is None:
-        return [Region(*found[:5], (), *found.colours) for found in perception.regions(differs, expected, predicted)]
-    return [Region(*found[:5], *found.colours) for found in perception.regions(differs, before, expected, predicted)]
+        return [
+            MismatchRegion(*region[:5], (), *region.colours) for region in perception.regions(mismatch_mask, expected, predicted)
+        ]
+    return [
+        MismatchRegion(*region[:5], *region.colours) for region in perception.regions(mismatch_mask, before, expected, predicted)
+    ]
 
 
-def _place(trajectory: int, step: int, level: int, action: Action | None) -> str:
-    where = f"Trajectory {trajectory} (level {level})"
+def _describe_place(trajectory: int, step: int, level: int, action: Action | None) -> str:
+    location = f"Trajectory {trajectory} (level {level})"
     if step == 0:
-        return f"{where}, the first rendering, before any action."
-    return f"{where}, step {step}, action {action}; everything before it was reproduced."
+        return f"{location}, the first rendering, before any action."
+    return f"{location}, step {step}, action {action}; everything before it was reproduced."
 
 
-def _status(expected: Status, predicted: Status) -> str:
+def _describe_status(expected: Status, predicted: Status) -> str:
     if expected is predicted:
         return f"The status is {expected}, as predicted."
     return f"The status is {expected}, but {predicted} was predicted: {_HINTS[expected, predicted]}"
 
 
-def _frame(regions: list[Region], differs: npt.NDArray[np.bool_], before: Frame | None, expected: Frame, predicted: Frame) -> str:
+def _describe_cells(
+    regions: list[MismatchRegion], mismatch_mask: npt.NDArray[np.bool_], before: Frame | None, expected: Frame, predicted: Frame
+) -> str:
     """What to say of the differing cells: how they are wrong, region by region, and what they have in common."""
-    said = [f"{differs.sum()} of {differs.size} cells are wrong."]
-    groups = sorted(perception.groups(differs, diagonal=True), key=len, reverse=True)  # in the order of the regions
+    sentences = [f"{mismatch_mask.sum()} of {mismatch_mask.size} cells are wrong."]
+    groups = sorted(perception.groups(mismatch_mask, diagonal=True), key=len, reverse=True)  # in the order of the regions
     for region, cells in list(zip(regions, groups, strict=True))[:MAX_REGIONS]:
-        changes = Counter((None if before is None else int(before[at]), int(expected[at]), int(predicted[at])) for at in cells)
-        told = [_change(count, *change) for change, count in changes.most_common(_MAX_CHANGES)]
+        changes = Counter(
+            (None if before is None else int(before[cell]), int(expected[cell]), int(predicted[cell])) for cell in cells
+        )
+        change_texts = [_describe_change(count, *change) for change, count in changes.most_common(_MAX_CHANGES)]
         if len(changes) > _MAX_CHANGES:
-            told.append(f"and {len(changes) - _MAX_CHANGES} more kinds of change")
-        where = f"{_span('Row', region.top, region.bottom)}, {_span('column', region.left, region.right)}"
-        said.append(f"{where}: {', '.join(told)}.")
+            change_texts.append(f"and {len(changes) - _MAX_CHANGES} more kinds of change")
+        location = f"{_format_span('Row', region.top, region.bottom)}, {_format_span('column', region.left, region.right)}"
+        sentences.append(f"{location}: {', '.join(change_texts)}.")
     rest = regions[MAX_REGIONS:]
     if rest:
-        said.append(f"And {sum(region.cells for region in rest)} cells in {len(rest)} more regions.")
+        sentences.append(f"And {sum(region.cells for region in rest)} cells in {len(rest)} more regions.")
     if before is not None:
         if np.array_equal(predicted, before):
-            said.append("Predicted was that nothing changes.")
-        elif np.array_equal(predicted[differs], before[differs]):
-            said.append("All of these are changes that were missed.")
-        elif np.array_equal(expected[differs], before[differs]):
-            said.append("None of these cells changed, though a change was predicted.")
-    return " ".join(said)
+            sentences.append("Predicted was that nothing changes.")
+        elif np.array_equal(predicted[mismatch_mask], before[mismatch_mask]):
+            sentences.append("All of these are changes that were missed.")
+        elif np.array_equal(expected[mismatch_mask], before[mismatch_mask]):
+            sentences.append("None of these cells changed, though a change was predicted.")
+    return " ".join(sentences)
 
 
-def _change(count: int, before: int | None, expected: int, predicted: int) -> str:
+def _describe_change(count: int, before: int | None, expected: int, predicted: int) -> str:
     if before is None:
-        became = f"is {expected}" if count == 1 else f"are {expected}"
+        outcome = f"is {expected}" if count == 1 else f"are {expected}"
     else:
-        became = f"stayed {expected}" if before == expected else f"went from {before} to {expected}"
-    return f"{count} {became} (predicted {predicted})"
+        outcome = f"stayed {expected}" if before == expected else f"went from {before} to {expected}"
+    return f"{count} {outcome} (predicted {predicted})"
 
 
-def _span(name: str, first: int, last: int) -> str:
+def _format_span(name: str, first: int, last: int) -> str:
     return f"{name} {first}" if first == last else f"{name}s {first}-{last}"

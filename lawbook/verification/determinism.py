@@ -15,13 +15,13 @@ from lawbook.core.record import Action, Frame, Observation, Status
 class Contradiction:
     """Two outcomes of one history. one, other: (trajectory, step) of both, the earlier first; sentence: for a person."""
 
-    one: tuple[int, int]
-    other: tuple[int, int]
+    first: tuple[int, int]
+    second: tuple[int, int]
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class _StepOutcome:
     """What came of a history: status and packed settled frame; without one after a completion, where it is the next level's.
 
     available: the actions a level is opened with; of a step they are left out, since nothing is predicted of them.
@@ -35,12 +35,16 @@ class _Outcome:
     available: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, trajectory: int, step: int, seen: Observation, available: tuple[int, ...] = ()) -> _Outcome:
-        if seen.status is Status.COMPLETED:
-            return cls(trajectory, step, seen.status)
-        return cls(trajectory, step, seen.status, seen.frame.shape, zlib.compress(seen.frame.tobytes(), 1), available)
+    def from_observation(
+        cls, trajectory: int, step: int, observation: Observation, available: tuple[int, ...] = ()
+    ) -> _StepOutcome:
+        if observation.status is Status.COMPLETED:
+            return cls(trajectory, step, observation.status)
+        return cls(
+            trajectory, step, observation.status, observation.frame.shape, zlib.compress(observation.frame.tobytes(), 1), available
+        )
 
-    def agrees(self, other: _Outcome) -> bool:
+    def is_same_as(self, other: _StepOutcome) -> bool:
         return (self.status, self.shape, self.cells, self.available) == (other.status, other.shape, other.cells, other.available)
 
     @property
@@ -48,7 +52,7 @@ class _Outcome:
         return np.frombuffer(zlib.decompress(self.cells), dtype=np.uint8).reshape(self.shape)
 
 
-class DeterminismWatch:
+class DeterminismChecker:
     """Told of every step, it knows each history (level, first settled frame, actions available at first, actions since) by a
     running hash, and what came of it. Constant time and some hundred bytes a step.
 
@@ -58,24 +62,24 @@ class DeterminismWatch:
     """
 
     def __init__(self) -> None:
-        self._openings: dict[int, _Outcome | None] = {}
-        self._outcomes: dict[bytes, _Outcome] = {}
+        self._openings: dict[int, _StepOutcome | None] = {}
+        self._outcomes: dict[bytes, _StepOutcome] = {}
         self._trajectory = -1
         self._step = 0
         self._history = b""
 
-    def opened(self, trajectory: int, first: Observation) -> str | None:
+    def add_opening(self, trajectory: int, first: Observation) -> str | None:
         """Take in how a reset, or the opening of the world, began a trajectory. What to say of it, once for each level, when an
         earlier one had begun otherwise."""
-        new = _Outcome.of(trajectory, 0, first, first.available)
-        old = self._openings.setdefault(first.level, new)
-        if old is None or old.agrees(new):
+        outcome = _StepOutcome.from_observation(trajectory, 0, first, first.available)
+        earlier = self._openings.setdefault(first.level, outcome)
+        if earlier is None or earlier.is_same_as(outcome):
             return None
         self._openings[first.level] = None
-        places = f"trajectory {old.trajectory} and trajectory {new.trajectory}"
-        return f"Level {first.level} does not always begin alike: compare {places}, where {_parted(old, new)}."
+        places = f"trajectory {earlier.trajectory} and trajectory {outcome.trajectory}"
+        return f"Level {first.level} does not always begin alike: compare {places}, where {_describe_difference(earlier, outcome)}."
 
-    def see(self, trajectory: int, first: Observation, action: Action, observation: Observation) -> Contradiction | None:
+    def add_step(self, trajectory: int, first: Observation, action: Action, observation: Observation) -> Contradiction | None:
         """Take in the next step of a trajectory (index in the record) that began with `first`; every step, in order, RESET aside.
 
         Returns a Contradiction when the same history has led elsewhere before. A truncated step says nothing and is passed over.
@@ -87,40 +91,40 @@ class DeterminismWatch:
         self._history = _hash(self._history, repr(tuple(action)).encode())
         if observation.status is Status.TRUNCATED:
             return None
-        new = _Outcome.of(trajectory, self._step, observation)
-        old = self._outcomes.setdefault(self._history, new)
-        if old.agrees(new):
+        outcome = _StepOutcome.from_observation(trajectory, self._step, observation)
+        earlier = self._outcomes.setdefault(self._history, outcome)
+        if earlier.is_same_as(outcome):
             return None
         sentence = (
             f"The world is not deterministic: action {action} follows the same actions from the same start of level {first.level} "
-            f"at step {old.step} of trajectory {old.trajectory} and at step {new.step} of trajectory {new.trajectory}, "
-            f"but {_parted(old, new)}."
+            f"at step {earlier.step} of trajectory {earlier.trajectory} and at step {outcome.step} of trajectory {outcome.trajectory}, "
+            f"but {_describe_difference(earlier, outcome)}."
         )
-        return Contradiction((old.trajectory, old.step), (new.trajectory, new.step), sentence)
+        return Contradiction((earlier.trajectory, earlier.step), (outcome.trajectory, outcome.step), sentence)
 
 
-def _parted(old: _Outcome, new: _Outcome) -> str:
-    if old.status is not new.status:
-        return f"the first left it {old.status}, the second {new.status}"
-    if old.shape != new.shape:
-        return f"the first gave a frame of shape {old.shape}, the second one of {new.shape}"
-    if old.cells == new.cells:
-        return f"the first offers actions {_listed(old.available)}, the second {_listed(new.available)}"
-    one, other = old.frame, new.frame
-    where = np.argwhere(one != other)
-    row, column = where[0].tolist()
+def _describe_difference(earlier: _StepOutcome, later: _StepOutcome) -> str:
+    if earlier.status is not later.status:
+        return f"the first left it {earlier.status}, the second {later.status}"
+    if earlier.shape != later.shape:
+        return f"the first gave a frame of shape {earlier.shape}, the second one of {later.shape}"
+    if earlier.cells == later.cells:
+        return f"the first offers actions {_format_actions(earlier.available)}, the second {_format_actions(later.available)}"
+    earlier_frame, later_frame = earlier.frame, later.frame
+    positions = np.argwhere(earlier_frame != later_frame)
+    row, column = positions[0].tolist()
     return (
-        f"the frames differ in {len(where)} of {one.size} cells, first in row {row}, column {column} "
-        f"({one[row, column]} against {other[row, column]})"
+        f"the frames differ in {len(positions)} of {earlier_frame.size} cells, first in row {row}, column {column} "
+        f"({earlier_frame[row, column]} against {later_frame[row, column]})"
     )
 
 
-def _listed(actions: tuple[int, ...]) -> str:
+def _format_actions(actions: tuple[int, ...]) -> str:
     return ", ".join(map(str, actions)) or "none"
 
 
 def _hash(*parts: bytes) -> bytes:
-    running = blake2b(digest_size=16)
+    hasher = blake2b(digest_size=16)
     for part in parts:
-        running.update(part)
-    return running.digest()
+        hasher.update(part)
+    return hasher.digest()

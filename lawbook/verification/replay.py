@@ -10,21 +10,26 @@ import numpy as np
 import numpy.typing as npt
 
 from lawbook.core.record import Action, Frame, Observation, Record, Status, Trajectory
-from lawbook.core.results import Counterexample, Fault, Outcome, Prediction, Start, Verdict
+from lawbook.core.results import Counterexample, InitialObservation, Prediction, ProgramError, Verdict, VerdictKind
 from lawbook.sandbox.host import Program
 from lawbook.sandbox.worker_client import Worker
-from lawbook.verification.counterexample import describe
+from lawbook.verification.counterexample import build_counterexample
 
-COMPARES = ("frame", "status")
+COMPARED_FIELDS = ("frame", "status")
 """What a prediction can be compared on."""
 
-_WARM_UP = 50
+_WARM_UP_STEPS = 50
 """Steps of a trajectory that the second replay goes through beforehand where their number is odd: turned round, the lone or the
 middle one would come in the same place again, and every one in as even a place as before."""
 
 
 def verify(
-    program: Program, record: Record, *, first: Sequence[int] = (), twin: bool = True, compares: Collection[str] = COMPARES
+    program: Program,
+    record: Record,
+    *,
+    first: Sequence[int] = (),
+    twin: bool = True,
+    compared_fields: Collection[str] = COMPARED_FIELDS,
 ) -> Verdict:
     """Replay every trajectory from its own first observation, initialised once, and compare exactly with what was observed.
 
@@ -40,26 +45,26 @@ def verify(
     """
     if not len(record):
         raise ValueError("there is no trajectory to replay")
-    began, order = time.perf_counter(), _order(len(record), first)
-    found, replayed = _replay_all(program, record, [(k, None) for k in order], compares)
-    if isinstance(found, Counterexample) and twin:
-        found = _not_again(program, record, found, compares) or found
-    elif found is None and twin:
-        warm: list[tuple[int, int | None]] = [(order[0], _WARM_UP)] if len(order) % 2 else []
-        again = [*warm, *((k, None) for k in reversed(order))]
-        found = _unrepeatable(_replay_all(program, record, again, compares, twin=True)[0])
-    seconds = time.perf_counter() - began
-    match found:
+    started_at, order = time.perf_counter(), _order_trajectories(len(record), first)
+    result, n_replayed = _replay_all(program, record, [(k, None) for k in order], compared_fields)
+    if isinstance(result, Counterexample) and twin:
+        result = _find_unrepeatable_mismatch(program, record, result, compared_fields) or result
+    elif result is None and twin:
+        warm_up: list[tuple[int, int | None]] = [(order[0], _WARM_UP_STEPS)] if len(order) % 2 else []
+        second_order = [*warm_up, *((k, None) for k in reversed(order))]
+        result = _to_unrepeatable_fault(_replay_all(program, record, second_order, compared_fields, twin=True)[0])
+    seconds = time.perf_counter() - started_at
+    match result:
         case None:
-            return Verdict(Outcome.ADMISSIBLE, replayed=replayed, seconds=seconds)
+            return Verdict(VerdictKind.ADMISSIBLE, replayed=n_replayed, seconds=seconds)
         case Counterexample():
-            return Verdict(Outcome.COUNTEREXAMPLE, found.text, counterexample=found, replayed=replayed, seconds=seconds)
-        case Fault():
-            return Verdict(Outcome.FAULT, found.reason, fault=found, replayed=replayed, seconds=seconds)
+            return Verdict(VerdictKind.COUNTEREXAMPLE, result.text, counterexample=result, replayed=n_replayed, seconds=seconds)
+        case ProgramError():
+            return Verdict(VerdictKind.FAULT, result.reason, fault=result, replayed=n_replayed, seconds=seconds)
 
 
-def compare(
-    predicted: Prediction,
+def compare_prediction(
+    prediction: Prediction,
     observation: Observation,
     *,
     trajectory: int,
@@ -67,7 +72,7 @@ def compare(
     level: int,
     action: Action | None,
     before: Frame,
-    compares: Collection[str] = COMPARES,
+    compared_fields: Collection[str] = COMPARED_FIELDS,
 ) -> Counterexample | None:
     """One live prediction against what came: None where they agree (a few microseconds), else the counterexample.
 
@@ -76,35 +81,41 @@ def compare(
     """
     if observation.status is Status.TRUNCATED:
         return None
-    seen, shown = observation.frame, predicted.frame
-    if seen.shape != shown.shape:
-        raise ValueError(f"a prediction of shape {shown.shape} cannot be compared with a frame of shape {seen.shape}")
-    framed = "frame" in compares and observation.status is not Status.COMPLETED
-    if (not framed or seen.tobytes() == shown.tobytes()) and ("status" not in compares or predicted.status is observation.status):
+    observed_frame, predicted_frame = observation.frame, prediction.frame
+    if observed_frame.shape != predicted_frame.shape:
+        raise ValueError(
+            f"a prediction of shape {predicted_frame.shape} cannot be compared with a frame of shape {observed_frame.shape}"
+        )
+    compares_frame = "frame" in compared_fields and observation.status is not Status.COMPLETED
+    if (not compares_frame or observed_frame.tobytes() == predicted_frame.tobytes()) and (
+        "status" not in compared_fields or prediction.status is observation.status
+    ):
         return None
-    return describe(
-        predicted,
-        Prediction(seen, observation.status),
+    return build_counterexample(
+        prediction,
+        Prediction(observed_frame, observation.status),
         trajectory=trajectory,
         step=step,
         level=level,
         action=action,
         before=before,
-        framed=framed,
+        compares_frame=compares_frame,
     )
 
 
 _ADVICE = "Let nothing depend on the order of sets, on hash or id, on time or chance, or on variables beside the state"
 
 
-class Comparison:
+class TrajectoryComparison:
     """One trajectory, or its first `steps` steps, against the chunks of its replay as they come.
 
     actions: what to replay. counterexample: the first difference, once there is one. checked: renderings compared so far.
     """
 
-    def __init__(self, index: int, trajectory: Trajectory, compares: Collection[str] = COMPARES, steps: int | None = None) -> None:
-        unknown = set(compares) - set(COMPARES)
+    def __init__(
+        self, index: int, trajectory: Trajectory, compared_fields: Collection[str] = COMPARED_FIELDS, steps: int | None = None
+    ) -> None:
+        unknown = set(compared_fields) - set(COMPARED_FIELDS)
         if unknown:
             raise ValueError(f"nothing is known of comparing {', '.join(sorted(unknown))}")
         self.index, self.trajectory = index, trajectory
@@ -112,40 +123,48 @@ class Comparison:
         if statuses[-1] is Status.TRUNCATED:
             statuses.pop()
         self.actions = trajectory.actions[: len(statuses) - 1]
-        self._settled = trajectory.settled
-        self._statuses = statuses if "status" in compares else []
-        self._framed = 0 if "frame" not in compares else len(statuses) - (statuses[-1] is Status.COMPLETED)
-        self.checked = 0
+        self._settled = trajectory.settled_frames
+        self._statuses = statuses if "status" in compared_fields else []
+        self._n_framed = 0 if "frame" not in compared_fields else len(statuses) - (statuses[-1] is Status.COMPLETED)
+        self.n_checked = 0
         self.counterexample: Counterexample | None = None
 
-    def __call__(self, at: int, frames: npt.NDArray[np.uint8], statuses: Sequence[Status]) -> bool:
+    def __call__(self, start: int, frames: npt.NDArray[np.uint8], statuses: Sequence[Status]) -> bool:
         """Compare renderings `at`, `at` + 1, ... (k x H x W uint8) and their statuses; False at the first difference.
 
         Raises ValueError when a chunk is missing or not of the record's shape: nothing is ever taken on trust.
         """
-        end = at + len(frames)
-        if at != self.checked or len(statuses) != len(frames) or frames.shape[1:] != self._settled.shape[1:] or end > len(self):
+        end = start + len(frames)
+        if (
+            start != self.n_checked
+            or len(statuses) != len(frames)
+            or frames.shape[1:] != self._settled.shape[1:]
+            or end > len(self)
+        ):
             raise ValueError(
-                f"renderings {at} to {end} of shape {frames.shape[1:]} do not continue at {self.checked} of {len(self)}"
+                f"renderings {start} to {end} of shape {frames.shape[1:]} do not continue at {self.n_checked} of {len(self)}"
             )
-        k = self._framed - at
-        parted = _first(
-            [frame_difference(self._settled[at : min(end, self._framed)], frames[: max(k, 0)]), self._status(at, statuses)]
+        n_comparable = self._n_framed - start
+        offset = _find_first(
+            [
+                find_frame_difference(self._settled[start : min(end, self._n_framed)], frames[: max(n_comparable, 0)]),
+                self._find_status_mismatch(start, statuses),
+            ]
         )
-        if parted is None:
-            self.checked = end
+        if offset is None:
+            self.n_checked = end
             return True
-        step = at + parted
-        self.checked = step + 1
-        self.counterexample = describe(
-            Prediction(frames[parted].copy(), statuses[parted]),
+        step = start + offset
+        self.n_checked = step + 1
+        self.counterexample = build_counterexample(
+            Prediction(frames[offset].copy(), statuses[offset]),
             Prediction(self._settled[step], self.trajectory.statuses[step]),
             trajectory=self.index,
             step=step,
             level=self.trajectory.first.level,
             action=self.actions[step - 1] if step else None,
             before=self._settled[max(step - 1, 0)],
-            framed=step < self._framed,
+            compares_frame=step < self._n_framed,
         )
         return False
 
@@ -153,14 +172,21 @@ class Comparison:
         """Renderings that a whole replay gives."""
         return len(self.actions) + 1
 
-    def _status(self, at: int, statuses: Sequence[Status]) -> int | None:
-        expected = self._statuses[at : at + len(statuses)]
+    def _find_status_mismatch(self, start: int, statuses: Sequence[Status]) -> int | None:
+        expected = self._statuses[start : start + len(statuses)]
         if expected == statuses:
             return None
-        return next((k for k, (one, other) in enumerate(zip(expected, statuses, strict=False)) if one is not other), None)
+        return next(
+            (
+                k
+                for k, (expected_status, status) in enumerate(zip(expected, statuses, strict=False))
+                if expected_status is not status
+            ),
+            None,
+        )
 
 
-def frame_difference(expected: npt.NDArray[np.uint8], predicted: npt.NDArray[np.uint8]) -> int | None:
+def find_frame_difference(expected: npt.NDArray[np.uint8], predicted: npt.NDArray[np.uint8]) -> int | None:
     """Index of the first frame in which two blocks (k x H x W uint8) differ; None when they are equal."""
     if np.array_equal(expected, predicted):
         return None
@@ -171,74 +197,82 @@ def _replay_all(
     program: Program,
     record: Record,
     order: Iterable[tuple[int, int | None]],
-    compares: Collection[str],
+    compared_fields: Collection[str],
     *,
     twin: bool = False,
     twice: bool | None = None,
-) -> tuple[Counterexample | Fault | None, int]:
+) -> tuple[Counterexample | ProgramError | None, int]:
     """What one worker's replay of trajectories (index, steps or None for all) finds first, and how many steps it took."""
-    worker = program.worker(twin=twin)
-    if isinstance(worker, Fault):
+    worker = program.start_worker(twin=twin)
+    if isinstance(worker, ProgramError):
         return worker, 0
-    replayed = 0
+    n_replayed = 0
     with worker:
         for index, steps in order:
-            comparison = Comparison(index, record.trajectories[index], compares, steps)
-            found = _replay(worker, comparison, twice=twin if twice is None else twice)
-            replayed += max(comparison.checked - 1, 0)
-            if found is not None:
-                return found, replayed
-    return None, replayed
+            comparison = TrajectoryComparison(index, record.trajectories[index], compared_fields, steps)
+            result = _replay(worker, comparison, twice=twin if twice is None else twice)
+            n_replayed += max(comparison.n_checked - 1, 0)
+            if result is not None:
+                return result, n_replayed
+    return None, n_replayed
 
 
-def _replay(worker: Worker, comparison: Comparison, *, twice: bool) -> Counterexample | Fault | None:
-    replay = worker.replay(Start.of(comparison.trajectory.first), comparison.actions, check=comparison, twice=twice)
+def _replay(worker: Worker, comparison: TrajectoryComparison, *, twice: bool) -> Counterexample | ProgramError | None:
+    replay = worker.replay(
+        InitialObservation.from_observation(comparison.trajectory.first), comparison.actions, check=comparison, twice=twice
+    )
     if comparison.counterexample is not None:
         return comparison.counterexample
     if replay.fault is not None:
-        place = f"Replaying trajectory {comparison.index} (level {comparison.trajectory.first.level})"
-        step = f"step {replay.fault.step}" if replay.fault.step else "its start"
-        return replace(replay.fault, reason=f"{place}, {step}: {replay.fault.reason}", trajectory=comparison.index)
-    if comparison.checked != len(comparison):
-        raise ValueError(f"a replay ended after {comparison.checked} of {len(comparison)} renderings without saying why")
+        location = f"Replaying trajectory {comparison.index} (level {comparison.trajectory.first.level})"
+        step_text = f"step {replay.fault.step}" if replay.fault.step else "its start"
+        return replace(replay.fault, reason=f"{location}, {step_text}: {replay.fault.reason}", trajectory=comparison.index)
+    if comparison.n_checked != len(comparison):
+        raise ValueError(f"a replay ended after {comparison.n_checked} of {len(comparison)} renderings without saying why")
     return None
 
 
-def _not_again(program: Program, record: Record, found: Counterexample, compares: Collection[str]) -> Fault | None:
+def _find_unrepeatable_mismatch(
+    program: Program, record: Record, counterexample: Counterexample, compared_fields: Collection[str]
+) -> ProgramError | None:
     """What is to be said of a program that fails otherwise, or not at all, in the other interpreter. None where it fails again."""
-    again, _ = _replay_all(program, record, [(found.trajectory, found.step)], compares, twin=True, twice=False)
-    if isinstance(again, Fault) or again == found:
+    second_result, _ = _replay_all(
+        program, record, [(counterexample.trajectory, counterexample.step)], compared_fields, twin=True, twice=False
+    )
+    if isinstance(second_result, ProgramError) or second_result == counterexample:
         return None
-    other = f"the second time this: {again.text}" if again else "the second time this trajectory went right."
-    return Fault(
+    second_outcome = (
+        f"the second time this: {second_result.text}" if second_result else "the second time this trajectory went right."
+    )
+    return ProgramError(
         "unrepeatable",
-        f"Replayed twice, in two interpreters with different hash seeds, the program showed different things: {found.text} And "
-        f"{other} {_ADVICE}.",
-        found.trajectory,
-        found.step,
+        f"Replayed twice, in two interpreters with different hash seeds, the program showed different things: {counterexample.text} And "
+        f"{second_outcome} {_ADVICE}.",
+        counterexample.trajectory,
+        counterexample.step,
     )
 
 
-def _unrepeatable(found: Counterexample | Fault | None) -> Fault | None:
+def _to_unrepeatable_fault(result: Counterexample | ProgramError | None) -> ProgramError | None:
     """What the second replay found, said of a program whose first replay was right in everything."""
-    if found is None or (isinstance(found, Fault) and found.kind in ("time", "memory", "killed")):
-        return found
-    what = found.text if isinstance(found, Counterexample) else found.reason
-    return Fault(
+    if result is None or (isinstance(result, ProgramError) and result.kind in ("time", "memory", "killed")):
+        return result
+    reason = result.text if isinstance(result, Counterexample) else result.reason
+    return ProgramError(
         "unrepeatable",
         "A first replay reproduced the whole record, but a second one, in another interpreter with another hash seed, with the "
-        f"trajectories in the opposite order and every step taken twice from its state, did not. {what} {_ADVICE}; and let step "
+        f"trajectories in the opposite order and every step taken twice from its state, did not. {reason} {_ADVICE}; and let step "
         "return a new state and leave the old one as it is.",
-        found.trajectory,
-        found.step,
+        result.trajectory,
+        result.step,
     )
 
 
-def _order(count: int, first: Sequence[int]) -> list[int]:
-    if any(not 0 <= k < count for k in first):
-        raise ValueError(f"there are {count} trajectories, so not all of {list(first)}")
-    return list(dict.fromkeys([*first, *range(count)]))
+def _order_trajectories(n_trajectories: int, first: Sequence[int]) -> list[int]:
+    if any(not 0 <= k < n_trajectories for k in first):
+        raise ValueError(f"there are {n_trajectories} trajectories, so not all of {list(first)}")
+    return list(dict.fromkeys([*first, *range(n_trajectories)]))
 
 
-def _first(places: Iterable[int | None]) -> int | None:
-    return min((place for place in places if place is not None), default=None)
+def _find_first(positions: Iterable[int | None]) -> int | None:
+    return min((position for position in positions if position is not None), default=None)

@@ -8,17 +8,18 @@ from itertools import accumulate
 from pathlib import Path
 
 from lawbook.core.record import Frame
+from lawbook.core.spending import read_dollars, read_tokens
 from lawbook.errors import UsageError
 from lawbook.view.css import STYLE
-from lawbook.view.formatting import count, one_line, percent, seconds, shown
-from lawbook.view.metrics import RunNumbers, dollars, efficiency, tokens
-from lawbook.view.plain_html import esc
-from lawbook.view.run_index import Chronicle
-from lawbook.view.svg_png import data_uri
+from lawbook.view.formatting import format_count, format_one_line, format_percent, format_seconds, truncate_text
+from lawbook.view.metrics import RunMetrics, compute_rhae
+from lawbook.view.plain_html import escape
+from lawbook.view.run_index import RunIndex
+from lawbook.view.svg_png import encode_data_uri
 
-MOST, TEXT = 12, 30_000
+MAX_RUNS, MAX_TEXT_CHARACTERS = 12, 30_000
 """Runs side by side, and characters of a rulebook."""
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 COLOURS = (
     "#0e7490",
     "#c2571a",
@@ -46,175 +47,183 @@ grid-template-columns:repeat(auto-fit,minmax(280px,1fr))}.columns img{width:100%
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _ComparedRun:
     name: str
-    numbers: RunNumbers
+    metrics: RunMetrics
     palette: str
     frame: Frame | None
     rulebook: str
     colour: str
-    alike: bool
+    is_same_world: bool
     """All runs are of one world."""
 
     @property
     def title(self) -> str:
-        n = self.numbers
-        who = f"{n.mind}{f' x {n.population}' if n.population > 1 else ''} under {n.protocol}, seed {n.seed}"
-        return who if self.alike else f"{n.world}: {who}"
+        metrics = self.metrics
+        player = f"{metrics.mind}{f' x {metrics.population}' if metrics.population > 1 else ''} under {metrics.protocol}, seed {metrics.seed}"
+        return player if self.is_same_world else f"{metrics.world}: {player}"
 
     @property
-    def solved(self) -> list[int]:
-        return [level.actions for level in self.numbers.per_level if level.completed]
+    def completed_level_actions(self) -> list[int]:
+        return [level.actions for level in self.metrics.per_level if level.completed]
 
 
 def render(runs: Sequence[tuple[str, Path]]) -> str:
     """The page, as text. runs: name and ledger of each. Raises UsageError for fewer than two, or one that cannot be read."""
-    if not 2 <= len(runs) <= MOST:
-        raise UsageError(f"Name from 2 to {MOST} runs to compare, not {len(runs)}.")
-    read = [_read(name, path, COLOURS[k]) for k, (name, path) in enumerate(runs)]
-    worlds = list(dict.fromkeys(one_line(run.numbers.world) for run in read))
-    read = [replace(run, alike=len(worlds) == 1) for run in read]
+    if not 2 <= len(runs) <= MAX_RUNS:
+        raise UsageError(f"Name from 2 to {MAX_RUNS} runs to compare, not {len(runs)}.")
+    compared_runs = [_load_run(name, path, COLOURS[k]) for k, (name, path) in enumerate(runs)]
+    worlds = list(dict.fromkeys(format_one_line(run.metrics.world) for run in compared_runs))
+    compared_runs = [replace(run, is_same_world=len(worlds) == 1) for run in compared_runs]
     parts = [
-        f'<header><p class="brand">lawbook</p><h1>{esc(" and ".join(worlds[:3]))}</h1>',
-        f"<p>{count(len(read), 'run')} side by side.</p></header>",
+        f'<header><p class="brand">lawbook</p><h1>{escape(" and ".join(worlds[:3]))}</h1>',
+        f"<p>{format_count(len(compared_runs), 'run')} side by side.</p></header>",
         '<div class="side">',
-        *_table(read),
+        *_render_table(compared_runs),
         "</div>",
-        *_levels(read),
-        *_chart(read),
-        *_columns(read),
+        *_render_levels(compared_runs),
+        *_render_chart(compared_runs),
+        *_render_boards(compared_runs),
     ]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{count(len(read), 'run')} compared</title><style>{STYLE}{_STYLE}</style></head>\n"
+        f"<title>{format_count(len(compared_runs), 'run')} compared</title><style>{STYLE}{_STYLE}</style></head>\n"
         f"<body><main>{''.join(parts)}</main></body></html>\n"
     )
 
 
-def _read(name: str, path: Path, colour: str) -> _Run:
-    with Chronicle(path) as chronicle:
-        numbers = chronicle.numbers()
-        frame = chronicle.ledger.seen(chronicle.steps[-1].frames[-1]) if chronicle.steps else None
-        believed = next((m.hypothesis for m in chronicle.state.members if m.admissible), chronicle.state.members[0].hypothesis)
-        book = believed.rulebook if believed else ""
-        return _Run(name, numbers, chronicle.opened.spec["palette"], frame, book, colour, False)
+def _load_run(name: str, path: Path, colour: str) -> _ComparedRun:
+    with RunIndex(path) as run_index:
+        metrics = run_index.compute_metrics()
+        frame = run_index.ledger.read_frame(run_index.steps[-1].frames[-1]) if run_index.steps else None
+        hypothesis = next(
+            (member.hypothesis for member in run_index.state.members if member.admissible), run_index.state.members[0].hypothesis
+        )
+        rulebook = hypothesis.rulebook if hypothesis else ""
+        return _ComparedRun(name, metrics, run_index.opening.spec["palette"], frame, rulebook, colour, False)
 
 
-def _head(runs: Sequence[_Run], corner: str) -> str:
-    cells = (f'<th scope="col"><i class="swatch" style="background:{run.colour}"></i>{esc(run.title)}</th>' for run in runs)
+def _render_head(runs: Sequence[_ComparedRun], corner: str) -> str:
+    cells = (f'<th scope="col"><i class="swatch" style="background:{run.colour}"></i>{escape(run.title)}</th>' for run in runs)
     return f"<tr><th>{corner}</th>{''.join(cells)}</tr>"
 
 
-def _table(runs: Sequence[_Run]) -> Iterator[str]:
+def _render_table(runs: Sequence[_ComparedRun]) -> Iterator[str]:
     """One row for each number; the best of a row is bold where all are of one world and there is a better and a worse."""
-    yield f"<table><thead>{_head(runs, '')}</thead><tbody>"
-    for name, value, shows, better in _ROWS:
-        found = [value(run) for run in runs]
-        known = [one for one in found if isinstance(one, int | float)]
-        best = (max if better > 0 else min)(known) if better and runs[0].alike and len(set(known)) > 1 else None
-        cells = (
-            f'<td class="n{" best" if best is not None and one == best else ""}">{esc("-" if one is None else shows(one))}</td>'
-            for one in found
+    yield f"<table><thead>{_render_head(runs, '')}</thead><tbody>"
+    for name, get_value, format_value, direction in _METRIC_ROWS:
+        values = [get_value(run) for run in runs]
+        known_values = [value for value in values if isinstance(value, int | float)]
+        best = (
+            (max if direction > 0 else min)(known_values)
+            if direction and runs[0].is_same_world and len(set(known_values)) > 1
+            else None
         )
-        if any(one is not None for one in found):
+        cells = (
+            f'<td class="n{" best" if best is not None and value == best else ""}">{escape("-" if value is None else format_value(value))}</td>'
+            for value in values
+        )
+        if any(value is not None for value in values):
             yield f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>'
     yield "</tbody></table>"
 
 
-def _levels_of(run: _Run) -> str:
-    return f"{run.numbers.levels_completed}{f' of {run.numbers.levels}' if run.numbers.levels else ''}"
+def _format_levels(run: _ComparedRun) -> str:
+    return f"{run.metrics.levels_completed}{f' of {run.metrics.levels}' if run.metrics.levels else ''}"
 
 
-def _ratio(run: _Run) -> float | None:
-    return sum(run.solved) / run.numbers.shortest if run.numbers.shortest else None
+def _compute_baseline_ratio(run: _ComparedRun) -> float | None:
+    return sum(run.completed_level_actions) / run.metrics.completed_baseline if run.metrics.completed_baseline else None
 
 
-def _exact(run: _Run) -> float | None:
-    return run.numbers.exact / run.numbers.compared if run.numbers.compared else None
+def _compute_accuracy(run: _ComparedRun) -> float | None:
+    return run.metrics.exact_predictions / run.metrics.compared_predictions if run.metrics.compared_predictions else None
 
 
-def _score(run: _Run) -> float | None:
-    return efficiency(run.solved, [level.baseline for level in run.numbers.per_level], run.numbers.levels)
+def _compute_rhae(run: _ComparedRun) -> float | None:
+    return compute_rhae(run.completed_level_actions, [level.baseline for level in run.metrics.per_level], run.metrics.levels)
 
 
-_ROWS: list[tuple[str, Callable[[_Run], object], Callable[..., str], int]] = [
+_METRIC_ROWS: list[tuple[str, Callable[[_ComparedRun], object], Callable[..., str], int]] = [
     ("run", lambda run: run.name, str, 0),
-    ("world", lambda run: run.numbers.world, one_line, 0),
-    ("outcome", lambda run: run.numbers.outcome or "not ended", str, 0),
-    ("levels", _levels_of, str, 0),
-    ("actions", lambda run: run.numbers.actions, "{:,}".format, 0),
-    ("of completed levels, to the baseline", _ratio, "{:.2f} x".format, -1),
-    ("RHAE, against the baseline", _score, "{:.1f}".format, 1),
+    ("world", lambda run: run.metrics.world, format_one_line, 0),
+    ("outcome", lambda run: run.metrics.outcome or "not ended", str, 0),
+    ("levels", _format_levels, str, 0),
+    ("actions", lambda run: run.metrics.actions, "{:,}".format, 0),
+    ("of completed levels, to the baseline", _compute_baseline_ratio, "{:.2f} x".format, -1),
+    ("RHAE, against the baseline", _compute_rhae, "{:.1f}".format, 1),
     (
         "exact predictions",
-        lambda run: run.numbers.exact / run.numbers.compared if run.numbers.compared else None,
+        lambda run: run.metrics.exact_predictions / run.metrics.compared_predictions if run.metrics.compared_predictions else None,
         "{:.1%}".format,
         1,
     ),
-    ("wrong predictions", lambda run: run.numbers.mismatches, "{:,}".format, 0),
-    ("probes", lambda run: percent(run.numbers.sorts["probe"], run.numbers.actions), str, 0),
-    ("versions", lambda run: run.numbers.versions, "{:,}".format, 0),
-    ("refused proposals", lambda run: run.numbers.refusals, "{:,}".format, 0),
-    ("description, bytes", lambda run: min(filter(None, run.numbers.description_bytes), default=None), "{:,}".format, -1),
-    ("mind calls", lambda run: run.numbers.mind_calls, "{:,}".format, 0),
-    ("tokens", lambda run: tokens(run.numbers.costs), "{:,.0f}".format, -1),
-    ("dollars", lambda run: dollars(run.numbers.costs), "{:.2f}".format, -1),
-    ("time", lambda run: run.numbers.seconds, seconds, 0),
+    ("wrong predictions", lambda run: run.metrics.mismatches, "{:,}".format, 0),
+    ("probes", lambda run: format_percent(run.metrics.actions_by_kind["probe"], run.metrics.actions), str, 0),
+    ("versions", lambda run: run.metrics.versions, "{:,}".format, 0),
+    ("refused proposals", lambda run: run.metrics.refusals, "{:,}".format, 0),
+    ("description, bytes", lambda run: min(filter(None, run.metrics.description_bytes), default=None), "{:,}".format, -1),
+    ("mind calls", lambda run: run.metrics.mind_calls, "{:,}".format, 0),
+    ("tokens", lambda run: read_tokens(run.metrics.costs), "{:,.0f}".format, -1),
+    ("dollars", lambda run: read_dollars(run.metrics.costs), "{:.2f}".format, -1),
+    ("time", lambda run: run.metrics.seconds, format_seconds, 0),
 ]
 
 
-def _levels(runs: Sequence[_Run]) -> Iterator[str]:
-    most = max([1, *(level.actions for run in runs for level in run.numbers.per_level)])
-    yield f'<h2>Actions by level</h2><div class="side"><table><thead>{_head(runs, "level")}</thead><tbody>'
-    for k in range(max(len(run.numbers.per_level) for run in runs)):
-        baseline = runs[0].numbers.per_level[k].baseline if runs[0].alike and k < len(runs[0].numbers.per_level) else None
-        about = f" <small>{esc(runs[0].numbers.baseline)} {baseline:,}</small>" if baseline is not None else ""
-        yield f'<tr><th scope="row">{k + 1}{about}</th>'
+def _render_levels(runs: Sequence[_ComparedRun]) -> Iterator[str]:
+    max_actions = max([1, *(level.actions for run in runs for level in run.metrics.per_level)])
+    yield f'<h2>Actions by level</h2><div class="side"><table><thead>{_render_head(runs, "level")}</thead><tbody>'
+    for k in range(max(len(run.metrics.per_level) for run in runs)):
+        baseline = runs[0].metrics.per_level[k].baseline if runs[0].is_same_world and k < len(runs[0].metrics.per_level) else None
+        baseline_note = f" <small>{escape(runs[0].metrics.baseline)} {baseline:,}</small>" if baseline is not None else ""
+        yield f'<tr><th scope="row">{k + 1}{baseline_note}</th>'
         for run in runs:
-            level = run.numbers.per_level[k] if k < len(run.numbers.per_level) else None
+            level = run.metrics.per_level[k] if k < len(run.metrics.per_level) else None
             if level is None or not level.actions:
                 yield "<td>-</td>"
                 continue
-            mark = "" if level.baseline is None else f'<i style="left:{min(100 * level.baseline / most, 100):.1f}%"></i>'
-            bar = f'<div class="bar" style="--of:{run.colour}"><b style="width:{100 * level.actions / most:.1f}%"></b>{mark}</div>'
+            baseline_mark = (
+                "" if level.baseline is None else f'<i style="left:{min(100 * level.baseline / max_actions, 100):.1f}%"></i>'
+            )
+            bar = f'<div class="bar" style="--of:{run.colour}"><b style="width:{100 * level.actions / max_actions:.1f}%"></b>{baseline_mark}</div>'
             yield f"<td>{level.actions:,}{'' if level.completed else ', not completed'}{bar}</td>"
         yield "</tr>"
     yield "</tbody></table></div>"
 
 
-def _chart(runs: Sequence[_Run]) -> Iterator[str]:
+def _render_chart(runs: Sequence[_ComparedRun]) -> Iterator[str]:
     """Cumulative actions by level completed, one line a run."""
-    lines = [(run.colour, [0, *accumulate(run.solved)]) for run in runs]
-    levels, top = max(len(line) for _, line in lines) - 1, max(line[-1] for _, line in lines)
+    lines = [(run.colour, [0, *accumulate(run.completed_level_actions)]) for run in runs]
+    levels, max_actions = max(len(line) for _, line in lines) - 1, max(line[-1] for _, line in lines)
     if not levels:
         return
     width, height, left, bottom = 820, 300, 54, 270
 
-    def point(k: int, actions: int) -> str:
-        return f"{left + (width - left - 16) * k / levels:.1f},{bottom - (bottom - 14) * actions / top:.1f}"
+    def format_point(level: int, n_actions: int) -> str:
+        return f"{left + (width - left - 16) * level / levels:.1f},{bottom - (bottom - 14) * n_actions / max_actions:.1f}"
 
     yield "<h2>Cumulative actions by level completed</h2>"
     yield f'<svg class="chart" viewBox="0 0 {width} {height}" role="img" aria-label="Cumulative actions by level completed">'
     for share in (0.0, 0.5, 1.0):
         y = bottom - (bottom - 14) * share
         yield f'<path class="rule" d="M{left} {y:.1f}H{width - 16}"/>'
-        yield f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{top * share:,.0f}</text>'
+        yield f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{max_actions * share:,.0f}</text>'
     for k in range(levels + 1):
-        yield f'<text x="{point(k, 0).split(",")[0]}" y="{height - 8}" text-anchor="middle">{k}</text>'
+        yield f'<text x="{format_point(k, 0).split(",")[0]}" y="{height - 8}" text-anchor="middle">{k}</text>'
     for colour, line in lines:
-        points = " ".join(point(k, actions) for k, actions in enumerate(line))
+        points = " ".join(format_point(k, actions) for k, actions in enumerate(line))
         yield f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" stroke-linejoin="round"/>'
     yield "</svg>"
 
 
-def _columns(runs: Sequence[_Run]) -> Iterator[str]:
+def _render_boards(runs: Sequence[_ComparedRun]) -> Iterator[str]:
     yield '<h2>The last board, and the rulebook at the end</h2><div class="columns">'
     for run in runs:
-        yield f'<section><h3><i class="swatch" style="background:{run.colour}"></i>{esc(run.title)}</h3>'
+        yield f'<section><h3><i class="swatch" style="background:{run.colour}"></i>{escape(run.title)}</h3>'
         if run.frame is not None:
-            yield f'<img alt="The last board" src="{data_uri(run.frame, run.palette)}">'
-        book = shown(run.rulebook, TEXT) if run.rulebook else "Nothing was ever accepted."
-        yield f"<pre class='book'>{esc(book)}</pre></section>"
+            yield f'<img alt="The last board" src="{encode_data_uri(run.frame, run.palette)}">'
+        rulebook = truncate_text(run.rulebook, MAX_TEXT_CHARACTERS) if run.rulebook else "Nothing was ever accepted."
+        yield f"<pre class='book'>{escape(rulebook)}</pre></section>"
     yield "</div>"

@@ -12,6 +12,6 @@ class Terminal(Console):
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.file.fileno())  # what is still buffered goes nowhere, or Python would complain at exit
-        os.close(nowhere)
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, self.file.fileno())  # what is still buffered goes nowhere, or Python would complain at exit
+        os.close(devnull)

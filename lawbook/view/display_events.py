@@ -9,14 +9,14 @@ from typing import Any
 
 from lawbook.core.hypothesis import Decision, Hypothesis
 from lawbook.core.record import Action, Status
-from lawbook.core.results import Counterexample, Outcome, Verdict
-from lawbook.runs.state import Sort
-from lawbook.view.formatting import count, first_sentence, one_line
-from lawbook.view.rulebook_diff import Change, changes
+from lawbook.core.results import Counterexample, Verdict, VerdictKind
+from lawbook.runs.state import ActionKind
+from lawbook.view.formatting import extract_first_sentence, format_count, format_one_line
+from lawbook.view.rulebook_diff import RuleChange, compare_rulebooks
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class DisplayEvent:
     """One thing that happened. seq: number of the event that settled it; time: seconds since 1970; at: actions sent by then."""
 
     seq: int
@@ -35,7 +35,7 @@ class Told:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opened(Told):
+class RunOpened(DisplayEvent):
     """run, spec, versions, sandbox: as the OPEN event has them."""
 
     run: Mapping[str, Any]
@@ -45,27 +45,27 @@ class Opened(Told):
 
     @property
     def line(self) -> str:
-        run, (height, width) = self.run, self.spec["shape"]
-        levels = count(self.spec["levels"], "level") if self.spec["levels"] else "levels unknown"
-        return one_line(
-            f"{run['world']}: {height} x {width} cells, {len(self.spec['actions'])} actions, {levels}; "
-            f"{run['mind']} under {run['protocol']}, budget {run['budget']}"
+        run_fields, (height, width) = self.run, self.spec["shape"]
+        levels = format_count(self.spec["levels"], "level") if self.spec["levels"] else "levels unknown"
+        return format_one_line(
+            f"{run_fields['world']}: {height} x {width} cells, {len(self.spec['actions'])} actions, {levels}; "
+            f"{run_fields['mind']} under {run_fields['protocol']}, budget {run_fields['budget']}"
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stepped(Told):
+class StepTaken(DisplayEvent):
     """An action and what came back. intent: the INTEND body. frames, level, status: of the observation; before: the settled frame
     before it. exact: member -> whether its prediction came true (None: not compared). level_before: the level it was sent in."""
 
     action: Action
     intent: Mapping[str, Any]
     frames: tuple[str, ...]
-    before: str
+    previous_frame: str
     status: Status
     level: int
     level_before: int
-    exact: Mapping[int, bool | None]
+    exact_by_member: Mapping[int, bool | None]
 
     @property
     def frame(self) -> str:
@@ -73,8 +73,8 @@ class Stepped(Told):
         return self.frames[-1]
 
     @property
-    def sort(self) -> Sort:
-        return Sort(self.intent["sort"])
+    def action_kind(self) -> ActionKind:
+        return ActionKind(self.intent["sort"])
 
     @property
     def line(self) -> str:
@@ -86,68 +86,70 @@ class Stepped(Told):
             case Status.TRUNCATED:
                 return f"the world broke off after action {self.action} (its own time limit)"
         question = self.intent["question"]
-        if self.sort is Sort.PROBE:
-            return f"probe {self.action}: {one_line(question)}" if question else ""
-        return f"reset: {one_line(question)}" if self.sort is Sort.RESET else ""
+        if self.action_kind is ActionKind.PROBE:
+            return f"probe {self.action}: {format_one_line(question)}" if question else ""
+        return f"reset: {format_one_line(question)}" if self.action_kind is ActionKind.RESET else ""
 
     @property
     def mood(self) -> str:
         if self.status is not Status.RUNNING:
             return "good" if self.status is Status.COMPLETED else "bad"
-        return "ask" if self.sort is Sort.PROBE else "plain"
+        return "ask" if self.action_kind is ActionKind.PROBE else "plain"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proposed(Told):
+class ProposalJudged(DisplayEvent):
     """A proposal with the gate's answer. number: from 1; before: what it changed; after: what it would be; version: the new one's
     number, None when nothing new stands; whose: `member 1: ` in a population, else empty."""
 
     number: int
     member: int
     decision: Decision
-    why: str
+    trigger: str
     diagnosis: str
-    before: Hypothesis | None
-    after: Hypothesis
+    old_hypothesis: Hypothesis | None
+    new_hypothesis: Hypothesis
     verdict: Verdict
     version: int | None
-    whose: str = ""
+    member_label: str = ""
 
     @property
-    def accepted(self) -> bool:
-        return self.verdict.outcome is Outcome.ADMISSIBLE
+    def is_accepted(self) -> bool:
+        return self.verdict.outcome is VerdictKind.ADMISSIBLE
 
     @property
-    def refused(self) -> str:
+    def refusal_label(self) -> str:
         """`refused`, and by what it was refuted where it was."""
         outcome = self.verdict.outcome
-        return "refused" if outcome is Outcome.REFUSED else f"refused ({outcome})"
+        return "refused" if outcome is VerdictKind.REFUSED else f"refused ({outcome})"
 
     @cached_property
-    def changes(self) -> list[Change]:
-        return changes(self.before.rulebook if self.before else "", self.after.rulebook)
+    def changes(self) -> list[RuleChange]:
+        return compare_rulebooks(self.old_hypothesis.rulebook if self.old_hypothesis else "", self.new_hypothesis.rulebook)
 
     @property
     def line(self) -> str:
-        if not self.accepted:
-            return f"{self.whose}{self.decision} {self.refused}: {first_sentence(self.verdict.reason, 300)}"
+        if not self.is_accepted:
+            return f"{self.member_label}{self.decision} {self.refusal_label}: {extract_first_sentence(self.verdict.reason, 300)}"
         if self.version is None:
             return ""
         marks = [f"{change.mark}{change.name}" for change in self.changes if change.mark != " " and change.name.startswith("R")]
-        if self.before is None:
-            what = f" {count(len(marks), 'rule')};"
+        if self.old_hypothesis is None:
+            rule_changes = f" {format_count(len(marks), 'rule')};"
         else:
-            what = f" {' '.join(marks)};" if marks else " the program alone;"
-        replayed = f"replays all {count(self.verdict.replayed, 'step')}" if self.verdict.replayed else "nothing on record to replay"
-        return f"{self.whose}v{self.version} accepted:{what} {replayed}, {self.after.description_bytes:,} bytes"
+            rule_changes = f" {' '.join(marks)};" if marks else " the program alone;"
+        replay_summary = (
+            f"replays all {format_count(self.verdict.replayed, 'step')}" if self.verdict.replayed else "nothing on record to replay"
+        )
+        return f"{self.member_label}v{self.version} accepted:{rule_changes} {replay_summary}, {self.new_hypothesis.description_bytes:,} bytes"
 
     @property
     def mood(self) -> str:
-        return "good" if self.accepted else "bad"
+        return "good" if self.is_accepted else "bad"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Missed(Told):
+class PredictionFailed(DisplayEvent):
     """A member's prediction was wrong, or its program failed. predicted, observed: frame ids, None where there is none to show;
     action: the one predicted, None for the first rendering of a trajectory or a failure while planning."""
 
@@ -157,12 +159,12 @@ class Missed(Told):
     predicted: str | None
     observed: str | None
     question: str = ""
-    whose: str = ""
+    member_label: str = ""
 
     @property
     def line(self) -> str:
-        example = self.verdict.counterexample
-        return f"{self.whose}wrong: {parted(example) if example else first_sentence(self.verdict.reason, 300)}"
+        counterexample = self.verdict.counterexample
+        return f"{self.member_label}wrong: {describe_counterexample(counterexample) if counterexample else extract_first_sentence(self.verdict.reason, 300)}"
 
     @property
     def mood(self) -> str:
@@ -170,33 +172,33 @@ class Missed(Told):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned(Told):
+class PlanStarted(DisplayEvent):
     """The plan that is followed next. plan: its PLAN body; number: its event, which the INTENDs of its actions name;
     classes: members by identical plans; drawn: which class; ahead: ids of the frames it is predicted to show, where they are on
     record."""
 
-    plan: Mapping[str, Any]
-    number: int
+    plan_body: Mapping[str, Any]
+    plan_seq: int
     classes: list[list[int]]
-    drawn: int
-    ahead: tuple[str, ...] = ()
+    drawn_class: int
+    predicted_frames: tuple[str, ...] = ()
 
     @property
     def line(self) -> str:
-        shortest = ", certified shortest" if self.plan["certified"] else ""
-        if self.plan["subgoal"] is None:
+        certificate = ", certified shortest" if self.plan_body["certified"] else ""
+        if self.plan_body["subgoal"] is None:
             target = "the goal"
         else:
-            target = one_line(self.plan["question"]) or "a subgoal"
-        return f"a plan of {count(len(self.plan['actions']), 'action')}{shortest}: {target}"
+            target = format_one_line(self.plan_body["question"]) or "a subgoal"
+        return f"a plan of {format_count(len(self.plan_body['actions']), 'action')}{certificate}: {target}"
 
     @property
     def mood(self) -> str:
-        return "busy" if self.plan["subgoal"] is None else "ask"
+        return "busy" if self.plan_body["subgoal"] is None else "ask"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Called(Told):
+class MindCalled(DisplayEvent):
     """A call of a member's mind (op: propose, judge, explore or what those are made of), or what an agent did at its door (door) or
     cost (coder)."""
 
@@ -205,67 +207,67 @@ class Called(Told):
     answered: bool
     seconds: float
     receipt: Mapping[str, Any]
-    inner: bool = False
+    is_model_call: bool = False
     """Of the model behind a mind, and part of what the mind is being asked."""
 
     @property
     def line(self) -> str:
-        told = self.failed and not self.inner  # the mind's own failure follows
-        return f"the mind gave no answer ({self.op}, after {self.seconds:.1f} s)" if told else ""
+        is_shown = self.has_failed and not self.is_model_call  # the mind's own failure follows
+        return f"the mind gave no answer ({self.op}, after {self.seconds:.1f} s)" if is_shown else ""
 
     @property
     def mood(self) -> str:
-        return "bad" if self.failed else "plain"
+        return "bad" if self.has_failed else "plain"
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """A mind was asked and did not answer. What an agent did at its door, or cost, is no question to a mind."""
         return not self.answered and self.op not in ("door", "coder")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remarked(Told):
+class NoteAdded(DisplayEvent):
     """A note, or an exploration that could not be used. by: who said it, empty for the mind itself."""
 
     text: str
-    bad: bool = False
-    by: str = ""
+    is_error: bool = False
+    author: str = ""
 
     @property
     def line(self) -> str:
-        return one_line(f"a person says: {self.text}" if self.by == "person" else self.text, 300)
+        return format_one_line(f"a person says: {self.text}" if self.author == "person" else self.text, 300)
 
     @property
     def mood(self) -> str:
-        return "bad" if self.bad else "plain"
+        return "bad" if self.is_error else "plain"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended(Told):
+class RunEnded(DisplayEvent):
     outcome: str
     sentence: str
 
     @property
     def line(self) -> str:
-        return f"{self.outcome}: {one_line(self.sentence)}"
+        return f"{self.outcome}: {format_one_line(self.sentence)}"
 
     @property
     def mood(self) -> str:
         return "good" if self.outcome == "won" else "bad"
 
 
-def parted(example: Counterexample) -> str:
+def describe_counterexample(counterexample: Counterexample) -> str:
     """Where a prediction and what was observed part, in a few words."""
-    what = f"action {example.action}" if example.action is not None else "the first sight of a trajectory"
-    if example.expected is not example.predicted:
-        return f"{what} was predicted to leave the level {example.predicted}, and left it {example.expected}"
-    if not example.regions:
-        return f"{what} showed something else than was predicted"
-    top = min(region.top for region in example.regions)
-    left = min(region.left for region in example.regions)
-    bottom, right = max(region.bottom for region in example.regions), max(region.right for region in example.regions)
-    return f"{what}, {count(example.cells, 'cell')} in {_span('row', top, bottom)}, {_span('column', left, right)}"
+    subject = f"action {counterexample.action}" if counterexample.action is not None else "the first sight of a trajectory"
+    if counterexample.expected is not counterexample.predicted:
+        return f"{subject} was predicted to leave the level {counterexample.predicted}, and left it {counterexample.expected}"
+    if not counterexample.regions:
+        return f"{subject} showed something else than was predicted"
+    top = min(region.top for region in counterexample.regions)
+    left = min(region.left for region in counterexample.regions)
+    bottom, right = max(region.bottom for region in counterexample.regions), max(region.right for region in counterexample.regions)
+    return f"{subject}, {format_count(counterexample.cells, 'cell')} in {_format_span('row', top, bottom)}, {_format_span('column', left, right)}"
 
 
-def _span(name: str, first: int, last: int) -> str:
+def _format_span(name: str, first: int, last: int) -> str:
     return f"{name} {first}" if first == last else f"{name}s {first}-{last}"

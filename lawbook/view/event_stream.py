@@ -7,172 +7,189 @@ from typing import Any
 
 from lawbook.core.hypothesis import Proposal
 from lawbook.core.record import RESET, Action, Status
-from lawbook.ledger.codec import action_of, proposal_of, verdict_of
-from lawbook.ledger.ledger import Event, Kind, Ledger
-from lawbook.runs.state import Sort, State
-from lawbook.view.display_events import Called, Ended, Missed, Opened, Planned, Proposed, Remarked, Stepped, Told
+from lawbook.ledger.codec import unpack_action, unpack_proposal, unpack_verdict
+from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.runs.state import ActionKind, State
+from lawbook.view.display_events import (
+    DisplayEvent,
+    MindCalled,
+    NoteAdded,
+    PlanStarted,
+    PredictionFailed,
+    ProposalJudged,
+    RunEnded,
+    RunOpened,
+    StepTaken,
+)
 
 
-class Teller:
+class DisplayEventBuilder:
     """Turns events into what they tell. Call `tell` with each event after the state has taken it in.
 
     To begin in the middle of a run, give its state and call `catch_up` first.
     """
 
-    def __init__(self, state: State, ledger: Ledger, compares: tuple[str, ...] = ("frame", "status")) -> None:
-        self.state, self.ledger, self._compares = state, ledger, compares
-        self._before = {m.index: m.hypothesis for m in state.members}
-        self._versions = {m.index: m.version for m in state.members}
-        self._number = sum(len(m.history) for m in state.members)
+    def __init__(self, state: State, ledger: Ledger, compared_fields: tuple[str, ...] = ("frame", "status")) -> None:
+        self.state, self.ledger, self._compared_fields = state, ledger, compared_fields
+        self._hypotheses = {member.index: member.hypothesis for member in state.members}
+        self._versions = {member.index: member.version for member in state.members}
+        self._n_proposals = sum(len(member.history) for member in state.members)
         self._proposals: dict[int, tuple[Mapping[str, Any], Proposal]] = {}
         self._plans: dict[int, Mapping[str, Any]] = {}
-        self._intent: Mapping[str, Any] | None = None
-        self._step: Stepped | None = None
-        self._frame, self._level = "", 0
+        self._intent_body: Mapping[str, Any] | None = None
+        self._step: StepTaken | None = None
+        self._last_frame, self._level = "", 0
 
-    def catch_up(self) -> None:
+    def load_history(self) -> None:
         """Take in what the ledger holds already, telling nothing of it."""
-        for event in self.ledger.events([Kind.PROPOSE, Kind.PLAN, Kind.INTEND, Kind.OBSERVE]):
+        for event in self.ledger.read_events([EventKind.PROPOSE, EventKind.PLAN, EventKind.INTEND, EventKind.OBSERVE]):
             self._remember(event)
 
     def _remember(self, event: Event) -> None:
         match event.kind:
-            case Kind.PROPOSE:
-                self._proposals[event.body["member"]] = event.body, proposal_of(self.ledger, event.body)
-            case Kind.PLAN:
+            case EventKind.PROPOSE:
+                self._proposals[event.body["member"]] = event.body, unpack_proposal(self.ledger, event.body)
+            case EventKind.PLAN:
                 self._plans[event.seq] = event.body
-            case Kind.INTEND:
-                self._intent = event.body
-            case Kind.OBSERVE:
-                self._frame, self._level, self._intent = event.body["frames"][-1], event.body["level"], None
+            case EventKind.INTEND:
+                self._intent_body = event.body
+            case EventKind.OBSERVE:
+                self._last_frame, self._level, self._intent_body = event.body["frames"][-1], event.body["level"], None
 
-    def tell(self, event: Event) -> Told | None:
+    def build(self, event: Event) -> DisplayEvent | None:
         """What this event tells, None when it only prepares something."""
         body = event.body
-        here: dict[str, Any] = {"seq": event.seq, "time": event.time, "at": self.state.sent}
-        told: Told | None = None
+        common_fields: dict[str, Any] = {"seq": event.seq, "time": event.time, "at": self.state.n_actions}
+        display_event: DisplayEvent | None = None
         match event.kind:
-            case Kind.OPEN:
-                told = Opened(**here, **{key: body[key] for key in ("run", "spec", "versions", "sandbox") if key in body})
-            case Kind.OBSERVE:
-                told = self._step = self._stepped(here, body)
-            case Kind.VERDICT if body["about"] == "proposal":
-                told = self._proposed(here, body)
-            case Kind.VERDICT if body["about"] == "prediction":
-                told = self._missed(here, body)
-            case Kind.VERDICT:
-                told = Remarked(**here, text=f"an exploration could not be used: {body['verdict']['reason']}", bad=True)
-            case Kind.DRAW if body["plan"] in self._plans:
-                told = Planned(
-                    **here,
-                    plan=self._plans[body["plan"]],
-                    number=body["plan"],
-                    classes=body["classes"],
-                    drawn=body["drawn"],
-                    ahead=tuple(body.get("ahead", ())),
+            case EventKind.OPEN:
+                display_event = RunOpened(
+                    **common_fields, **{key: body[key] for key in ("run", "spec", "versions", "sandbox") if key in body}
                 )
-            case Kind.CALL:
-                answered = body["answer"] is not None
-                told = Called(
-                    **here,
+            case EventKind.OBSERVE:
+                display_event = self._step = self._build_step(common_fields, body)
+            case EventKind.VERDICT if body["about"] == "proposal":
+                display_event = self._build_proposal(common_fields, body)
+            case EventKind.VERDICT if body["about"] == "prediction":
+                display_event = self._build_mismatch(common_fields, body)
+            case EventKind.VERDICT:
+                display_event = NoteAdded(
+                    **common_fields, text=f"an exploration could not be used: {body['verdict']['reason']}", is_error=True
+                )
+            case EventKind.DRAW if body["plan"] in self._plans:
+                display_event = PlanStarted(
+                    **common_fields,
+                    plan_body=self._plans[body["plan"]],
+                    plan_seq=body["plan"],
+                    classes=body["classes"],
+                    drawn_class=body["drawn"],
+                    predicted_frames=tuple(body.get("ahead", ())),
+                )
+            case EventKind.CALL:
+                is_answered = body["answer"] is not None
+                display_event = MindCalled(
+                    **common_fields,
                     member=body["member"],
                     op=body["op"],
-                    answered=answered,
+                    answered=is_answered,
                     seconds=body["seconds"],
                     receipt=body["receipt"],
-                    inner="request" in body,
+                    is_model_call="request" in body,
                 )
-            case Kind.NOTE:
-                told = Remarked(**here, text=body["text"], by=str(body.get("by", "")))
-            case Kind.CLOSE:
-                told = Ended(**here, outcome=body["outcome"], sentence=body["sentence"])
+            case EventKind.NOTE:
+                display_event = NoteAdded(**common_fields, text=body["text"], author=str(body.get("by", "")))
+            case EventKind.CLOSE:
+                display_event = RunEnded(**common_fields, outcome=body["outcome"], sentence=body["sentence"])
         self._remember(event)
-        return told
+        return display_event
 
-    def _whose(self, member: int) -> str:
+    def _format_member_label(self, member: int) -> str:
         return f"member {member}: " if len(self.state.members) > 1 else ""
 
-    def _stepped(self, here: dict[str, Any], body: Mapping[str, Any]) -> Stepped | None:
-        action = action_of(body["action"])
+    def _build_step(self, common_fields: dict[str, Any], body: Mapping[str, Any]) -> StepTaken | None:
+        action = unpack_action(body["action"])
         if action is None:
             return None
-        intent = self._intent or _unannounced(action)
+        intent = self._intent_body or _make_recorded_intent(action)
         status, frame = Status(body["status"]), body["frames"][-1]
-        return Stepped(
-            **here,
+        return StepTaken(
+            **common_fields,
             action=action,
             intent=intent,
             frames=tuple(body["frames"]),
-            before=self._frame,
+            previous_frame=self._last_frame,
             status=status,
             level=body["level"],
             level_before=self._level,
-            exact={int(m): self._exact(seen, told, frame, status) for m, (seen, told) in intent["predictions"].items()},
+            exact_by_member={
+                int(index): self._is_exact(predicted_frame, predicted_status, frame, status)
+                for index, (predicted_frame, predicted_status) in intent["predictions"].items()
+            },
         )
 
-    def _exact(self, frame: str, status: str, observed: str, ended: Status) -> bool | None:
+    def _is_exact(self, predicted_frame: str, predicted_status: str, observed_frame: str, observed_status: Status) -> bool | None:
         """Did a prediction come true? Compared as the gate does, by content: identical frames have one id."""
-        if ended is Status.TRUNCATED:
+        if observed_status is Status.TRUNCATED:
             return None
-        if "status" in self._compares and status != ended:
+        if "status" in self._compared_fields and predicted_status != observed_status:
             return False
-        return "frame" not in self._compares or ended is Status.COMPLETED or frame == observed
+        return "frame" not in self._compared_fields or observed_status is Status.COMPLETED or predicted_frame == observed_frame
 
-    def _proposed(self, here: dict[str, Any], body: Mapping[str, Any]) -> Proposed | None:
+    def _build_proposal(self, common_fields: dict[str, Any], body: Mapping[str, Any]) -> ProposalJudged | None:
         index = body["member"]
         if index not in self._proposals:
             return None
-        asked, proposal = self._proposals.pop(index)
-        member, before = self.state.members[index], self._before[index]
-        new = member.version > self._versions[index]
-        self._before[index], self._versions[index] = member.hypothesis, member.version
-        self._number += 1
-        return Proposed(
-            **here,
-            number=self._number,
+        proposal_body, proposal = self._proposals.pop(index)
+        member, before = self.state.members[index], self._hypotheses[index]
+        is_new_version = member.version > self._versions[index]
+        self._hypotheses[index], self._versions[index] = member.hypothesis, member.version
+        self._n_proposals += 1
+        return ProposalJudged(
+            **common_fields,
+            number=self._n_proposals,
             member=index,
-            whose=self._whose(index),
+            member_label=self._format_member_label(index),
             decision=proposal.decision,
-            why=asked["why"],
+            trigger=proposal_body["why"],
             diagnosis=proposal.diagnosis,
-            before=before,
-            after=proposal.applied_to(before),
-            verdict=verdict_of(body["verdict"]),
-            version=member.version if new else None,
+            old_hypothesis=before,
+            new_hypothesis=proposal.apply_to(before),
+            verdict=unpack_verdict(body["verdict"]),
+            version=member.version if is_new_version else None,
         )
 
-    def _missed(self, here: dict[str, Any], body: Mapping[str, Any]) -> Missed:
-        verdict, step = verdict_of(body["verdict"]), self._step
-        example = verdict.counterexample
+    def _build_mismatch(self, common_fields: dict[str, Any], body: Mapping[str, Any]) -> PredictionFailed:
+        verdict, step = unpack_verdict(body["verdict"]), self._step
+        counterexample = verdict.counterexample
         action = predicted = observed = None
         question = ""
-        if example is not None and example.step > 0 and step is not None and example.action == step.action:
-            seen = step.intent["predictions"].get(str(body["member"]))
-            action, predicted, observed, question = step.action, seen and seen[0], step.frame, step.intent["question"]
-        return Missed(
-            **here,
+        if counterexample is not None and counterexample.step > 0 and step is not None and counterexample.action == step.action:
+            prediction = step.intent["predictions"].get(str(body["member"]))
+            action, predicted, observed, question = step.action, prediction and prediction[0], step.frame, step.intent["question"]
+        return PredictionFailed(
+            **common_fields,
             member=body["member"],
             verdict=verdict,
             action=action,
             predicted=predicted,
             observed=observed,
             question=question,
-            whose=self._whose(body["member"]),
+            member_label=self._format_member_label(body["member"]),
         )
 
 
-def _unannounced(action: Action) -> Mapping[str, Any]:
+def _make_recorded_intent(action: Action) -> Mapping[str, Any]:
     """What stands for the INTEND of an action that came with a recording: nobody here meant or predicted anything by it."""
-    sort = Sort.RESET if action == RESET else Sort.PROBE
-    return {"sort": sort.value, "member": None, "plan": None, "question": "", "predictions": {}}
+    kind = ActionKind.RESET if action == RESET else ActionKind.PROBE
+    return {"sort": kind.value, "member": None, "plan": None, "question": "", "predictions": {}}
 
 
-def story(ledger: Ledger) -> Iterator[tuple[Told, State]]:
+def read_display_events(ledger: Ledger) -> Iterator[tuple[DisplayEvent, State]]:
     """Everything a ledger tells, in order, each with the state it left. Raises UsageError when it has no opening."""
-    state = State.opened(ledger)
-    teller = Teller(state, ledger)
+    state = State.from_opening(ledger)
+    builder = DisplayEventBuilder(state, ledger)
     for event in ledger:
         state.apply(event, ledger)
-        told = teller.tell(event)
-        if told is not None:
-            yield told, state
+        display_event = builder.build(event)
+        if display_event is not None:
+            yield display_event, state

@@ -7,41 +7,43 @@ import time
 
 # Control characters (new line and tab aside), marks that turn the direction of writing, lone surrogates: whatever a terminal or a
 # browser would obey, or choke on, instead of showing it.
-_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]")
+_CONTROL_CHARACTERS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
+)
 
 
 def clean(text: str) -> str:
     """`text` with everything that would be obeyed instead of shown written as an escape (`\\x1b`)."""
-    return _OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
+    return _CONTROL_CHARACTERS.sub(lambda match: match[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
 
 
-def one_line(text: str, most: int = 0) -> str:
+def format_one_line(text: str, max_length: int = 0) -> str:
     """Cleaned, on one line, and cut after `most` characters (0: never) with an ellipsis."""
     line = " ".join(clean(text).split())
-    return line if not most or len(line) <= most else line[: max(most - 1, 0)].rstrip() + "…"
+    return line if not max_length or len(line) <= max_length else line[: max(max_length - 1, 0)].rstrip() + "…"
 
 
-def first_sentence(text: str, most: int = 0) -> str:
+def extract_first_sentence(text: str, max_length: int = 0) -> str:
     """The first sentence of a paragraph, on one line."""
-    line = one_line(text)
+    line = format_one_line(text)
     end = re.search(r"[.!?](?=\s+[A-Z(`'\"])", line)
-    return one_line(line[: end.end()] if end else line, most)
+    return format_one_line(line[: end.end()] if end else line, max_length)
 
 
-def count(number: int, one: str, many: str = "") -> str:
+def format_count(number: int, singular: str, plural: str = "") -> str:
     """`1 action`, `2,000 actions`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
-def percent(part: int, whole: int) -> str:
+def format_percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f}%" if whole else "-"
 
 
-def seconds(number: float) -> str:
+def format_seconds(duration: float) -> str:
     """`0.35 s`, `12 s`, `3 min 20 s`, `2 h 05 min`."""
-    if number < 10:
-        return f"{number:.2f} s" if number < 1 else f"{number:.1f} s"
-    whole = round(number)
+    if duration < 10:
+        return f"{duration:.2f} s" if duration < 1 else f"{duration:.1f} s"
+    whole = round(duration)
     if whole < 120:
         return f"{whole} s"
     if whole < 7200:
@@ -49,12 +51,12 @@ def seconds(number: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02} min"
 
 
-def moment(when: float) -> str:
+def format_timestamp(timestamp: float) -> str:
     """Local date and time of seconds since 1970."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(when))
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(timestamp))
 
 
-def shown(text: str, most: int) -> str:
+def truncate_text(text: str, max_length: int) -> str:
     """Cleaned, with its lines, and cut after `most` characters with a word about how many are missing."""
     cleaned = clean(text)
-    return cleaned if len(cleaned) <= most else f"{cleaned[:most]}… ({len(cleaned) - most:,} characters more)"
+    return cleaned if len(cleaned) <= max_length else f"{cleaned[:max_length]}… ({len(cleaned) - max_length:,} characters more)"

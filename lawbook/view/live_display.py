@@ -13,49 +13,49 @@ from rich.text import Text
 
 from lawbook.core.record import Status
 from lawbook.core.results import Prediction
-from lawbook.ledger.ledger import Event, Kind, Ledger
-from lawbook.minds.base import Why
+from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.minds.base import Trigger
 from lawbook.protocols.protocol import Protocol as Rules
-from lawbook.runs.event_log import Journal
-from lawbook.runs.state import Sort, State
-from lawbook.view.display_events import Ended, Missed, Opened, Planned, Proposed, Stepped, Told
-from lawbook.view.event_stream import Teller, story
-from lawbook.view.formatting import count, one_line
+from lawbook.runs.event_log import EventLog
+from lawbook.runs.state import ActionKind, State
+from lawbook.view.display_events import DisplayEvent, PlanStarted, PredictionFailed, ProposalJudged, RunEnded, RunOpened, StepTaken
+from lawbook.view.event_stream import DisplayEventBuilder, read_display_events
+from lawbook.view.formatting import format_count, format_one_line
 from lawbook.view.live_layout import COLOURS, Scene
-from lawbook.view.motion_path import way
-from lawbook.view.rulebook_diff import Change, changes
+from lawbook.view.motion_path import find_motion_path
+from lawbook.view.rulebook_diff import RuleChange, compare_rulebooks
 
-RATE, IDLE = 12, 3
+REFRESH_RATE, IDLE_REFRESH_RATE = 12, 3
 """Drawings a second at most while things happen, and while nothing does (so that the last thing to happen is always drawn)."""
-PURSE = 25.0
+PAUSE_BUDGET_SECONDS = 25.0
 """Seconds that all pauses for the eye may take together, so that no run is held up for long."""
 
-_THOUGHTS = {
-    Why.START: "first sight: what might the rules be?",
-    Why.MISMATCH: "that was wrong: what explains it, and all that was seen before?",
-    Why.LEVEL: "a level is done: what carries over?",
-    Why.NO_PLAN: "no way to a goal is seen: what is missing?",
-    Why.REFUSED: "refused: how else?",
-    Why.SIMPLIFY: "can it be said more simply?",
-    Why.EXPLORE: "what should be found out?",
+_ACTIVITY_BY_TRIGGER = {
+    Trigger.START: "first sight: what might the rules be?",
+    Trigger.MISMATCH: "that was wrong: what explains it, and all that was seen before?",
+    Trigger.LEVEL: "a level is done: what carries over?",
+    Trigger.NO_PLAN: "no way to a goal is seen: what is missing?",
+    Trigger.REFUSED: "refused: how else?",
+    Trigger.SIMPLIFY: "can it be said more simply?",
+    Trigger.EXPLORE: "what should be found out?",
 }
 
 
-class Watched(Protocol):
+class SessionProtocol(Protocol):
     """What of a session is looked at."""
 
-    journal: Journal
-    rules: Rules
+    event_log: EventLog
+    protocol: Rules
     budget: int
 
     @property
     def ahead(self) -> Sequence[Prediction]: ...
 
 
-class Silent:
+class NullDisplay:
     """Shows nothing."""
 
-    def watch(self, session: Watched) -> None:
+    def attach(self, session: SessionProtocol) -> None:
         """From now on show this session."""
 
     def __enter__(self) -> Self:
@@ -65,44 +65,48 @@ class Silent:
         pass
 
 
-class Lines(Silent):
+class PlainDisplay(NullDisplay):
     """One line for every event worth telling, for pipes and logs."""
 
     def __init__(self, console: Console) -> None:
         self.console: Console | None = console
 
-    def watch(self, session: Watched) -> None:
-        state = session.journal.state
-        self._teller = Teller(state, session.journal.ledger)
-        for event in session.journal.ledger.events([Kind.OPEN]):
-            self._say(self._teller.tell(event))
-        self._teller.catch_up()
-        session.journal.listeners.append(self._listen)
+    def attach(self, session: SessionProtocol) -> None:
+        state = session.event_log.state
+        self._event_builder = DisplayEventBuilder(state, session.event_log.ledger)
+        for event in session.event_log.ledger.read_events([EventKind.OPEN]):
+            self._print_event(self._event_builder.build(event))
+        self._event_builder.load_history()
+        session.event_log.listeners.append(self._on_event)
 
-    def _listen(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         try:
-            self._say(self._teller.tell(event))
+            self._print_event(self._event_builder.build(event))
         except Exception:  # whatever is wrong with the telling, the run is not to suffer from it
             if os.environ.get("LAWBOOK_DEBUG"):
                 raise
             self.console = None
 
-    def _say(self, told: Told | None) -> None:
-        if told is not None and told.line and self.console is not None:
-            text = Text(f"{told.at:>5}  ", style="dim").append(told.line, style=COLOURS[told.mood] if told.mood != "plain" else "")
+    def _print_event(self, event: DisplayEvent | None) -> None:
+        if event is not None and event.line and self.console is not None:
+            text = Text(f"{event.at:>5}  ", style="dim").append(
+                event.line, style=COLOURS[event.mood] if event.mood != "plain" else ""
+            )
             self.console.print(text, soft_wrap=True, highlight=False)
 
 
-class Picture(Silent):
+class LiveDisplay(NullDisplay):
     """The live display. board: draw it; pauses: give the eye time (a few hundredths of a second an action, PURSE in all)."""
 
     def __init__(self, console: Console, *, board: bool = True, pauses: bool = True) -> None:
         self.console = console
         self.scene = Scene(board=board)
-        self._purse = PURSE if pauses else 0.0
-        self._live = Live(console=console, refresh_per_second=IDLE, get_renderable=lambda: self.scene, vertical_overflow="crop")
-        self._drawn, self._told = 0.0, -1
-        self.failed = False
+        self._pause_budget = PAUSE_BUDGET_SECONDS if pauses else 0.0
+        self._live = Live(
+            console=console, refresh_per_second=IDLE_REFRESH_RATE, get_renderable=lambda: self.scene, vertical_overflow="crop"
+        )
+        self._last_drawn_at, self._last_seq = 0.0, -1
+        self.has_failed = False
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -111,177 +115,177 @@ class Picture(Silent):
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def watch(self, session: Watched) -> None:
+    def attach(self, session: SessionProtocol) -> None:
         self._session = session
-        state, ledger = session.journal.state, session.journal.ledger
-        self._teller = Teller(state, ledger, session.rules.compares)
-        opening = next(ledger.events([Kind.OPEN]))
+        state, ledger = session.event_log.state, session.event_log.ledger
+        self._event_builder = DisplayEventBuilder(state, ledger, session.protocol.compared_fields)
+        opening = next(ledger.read_events([EventKind.OPEN]))
         run, spec = opening.body["run"], opening.body["spec"]
-        self._baselines, self._baseline = spec["baselines"] or (), spec["baseline"]
+        self._baselines, self._baseline_name = spec["baselines"] or (), spec["baseline"]
         population = f", {run['population']} members" if run["population"] > 1 else ""
-        self.scene = self.scene.but(
+        self.scene = self.scene.with_changes(
             world=run["world"],
             player=f"{run['mind']} under {run['protocol']}{population}, seed {run['seed']}",
             palette=spec["palette"],
             levels=spec["levels"],
             budget=run["budget"],
             frame=state.record.last.frame if state.record.last else None,
-            title=_title(state, 0),
-            rules=_standing(state, 0),
+            title=_format_title(state, 0),
+            rules=_list_rules(state, 0),
         )
-        self._teller.catch_up()
-        self._happened: list[tuple[int, str, str]] = []
-        self._remember(state, ledger)
-        self._tell(None)
-        session.journal.listeners.append(self._listen)
+        self._event_builder.load_history()
+        self._history: list[tuple[int, str, str]] = []
+        self._load_history(state, ledger)
+        self._update_scene(None)
+        session.event_log.listeners.append(self._on_event)
 
-    def _remember(self, state: State, ledger: Ledger) -> None:
+    def _load_history(self, state: State, ledger: Ledger) -> None:
         """What a run that is taken up again had told before, and the action that led to what is on the board."""
-        for told, _ in story(ledger):
-            if told.at > state.sent:
+        for event, _ in read_display_events(ledger):
+            if event.at > state.n_actions:
                 break
-            if isinstance(told, Stepped):
-                self.scene = self.scene.but(action=told.action)
-            if told.line and not isinstance(told, Opened):
-                self._happened = [*self._happened[-20:], (told.at, told.mood, told.line)]
-                self._told = told.seq
+            if isinstance(event, StepTaken):
+                self.scene = self.scene.with_changes(action=event.action)
+            if event.line and not isinstance(event, RunOpened):
+                self._history = [*self._history[-20:], (event.at, event.mood, event.line)]
+                self._last_seq = event.seq
 
-    def _listen(self, event: Event) -> None:
-        if self.failed:
+    def _on_event(self, event: Event) -> None:
+        if self.has_failed:
             return
         try:
-            self._tell(self._teller.tell(event))
+            self._update_scene(self._event_builder.build(event))
         except Exception:  # whatever is wrong with the drawing, the run is not to suffer from it
             if os.environ.get("LAWBOOK_DEBUG"):
                 raise
-            self.failed = True
+            self.has_failed = True
 
-    def _tell(self, told: Told | None) -> None:
-        state, scene = self._session.journal.state, self.scene
-        mood, doing = what_now(state, self._session.rules)
-        if told is not None and told.line and told.seq > self._told:
-            self._happened = [*self._happened[-20:], (told.at, told.mood, told.line)]
-        seen: dict[str, object] = {}
-        match told:
-            case Stepped():
-                seen = self._stepped(told, state)
-            case Planned():
+    def _update_scene(self, event: DisplayEvent | None) -> None:
+        state, scene = self._session.event_log.state, self.scene
+        mood, activity = describe_activity(state, self._session.protocol)
+        if event is not None and event.line and event.seq > self._last_seq:
+            self._history = [*self._history[-20:], (event.at, event.mood, event.line)]
+        updates: dict[str, object] = {}
+        match event:
+            case StepTaken():
+                updates = self._build_step_changes(event, state)
+            case PlanStarted():
                 frames = [scene.frame, *(prediction.frame for prediction in self._session.ahead)] if scene.frame is not None else []
-                seen = {"way": way(frames)[1:], "wrong": None}
-            case Proposed() if told.version is not None:
+                updates = {"way": find_motion_path(frames)[1:], "wrong": None}
+            case ProposalJudged() if event.version is not None:
                 # What is no longer asked has mostly been answered: only rules are struck out.
-                shown = [change for change in told.changes if change.mark != "-" or change.name.startswith("R")]
-                seen = {"rules": shown, "title": _title(state, told.member), "wrong": None}
-            case Missed():
-                seen = {"way": (), **self._missed(told)}
+                visible_changes = [change for change in event.changes if change.mark != "-" or change.name.startswith("R")]
+                updates = {"rules": visible_changes, "title": _format_title(state, event.member), "wrong": None}
+            case PredictionFailed():
+                updates = {"way": (), **self._build_mismatch_changes(event)}
                 mood = "bad"
-            case Ended():
-                seen = {"way": (), "doing": told.line}
+            case RunEnded():
+                updates = {"way": (), "doing": event.line}
         level, members = state.record.level, state.members
-        spent = state.per_level.get(level, 0)
-        known = self._baselines[level] if level < len(self._baselines) else None
-        self.scene = scene.but(
+        n_level_actions = state.actions_per_level.get(level, 0)
+        baseline = self._baselines[level] if level < len(self._baselines) else None
+        self.scene = scene.with_changes(
             **{
                 "mood": mood,
-                "doing": doing,
+                "doing": activity,
                 "level": level,
                 "completed": level,
-                "spent": spent,
-                "baseline": f"{'best' if self._baseline == 'optimal' else self._baseline} {known}" if known else "",
-                "actions": state.sent,
-                "happened": tuple(self._happened),
+                "spent": n_level_actions,
+                "baseline": f"{'best' if self._baseline_name == 'optimal' else self._baseline_name} {baseline}" if baseline else "",
+                "actions": state.n_actions,
+                "happened": tuple(self._history),
                 "counters": (
-                    _counter(sum(m.version for m in members), "version"),
-                    ("wrong", f"{state.mismatches}"),
-                    ("refused", f"{sum(v.outcome != 'admissible' for m in members for v in m.history)}"),
-                    _counter(sum(m.asked for m in members), "call"),
+                    _format_counter(sum(member.version for member in members), "version"),
+                    ("wrong", f"{state.n_mismatches}"),
+                    ("refused", f"{sum(version.outcome != 'admissible' for member in members for version in member.history)}"),
+                    _format_counter(sum(member.n_calls for member in members), "call"),
                 ),
-                **seen,
+                **updates,
             }
         )
-        self._draw(self._pause(told))
+        self._refresh(self._spend_pause(event))
 
-    def _stepped(self, told: Stepped, state: State) -> dict[str, object]:
+    def _build_step_changes(self, event: StepTaken, state: State) -> dict[str, object]:
         last = state.record.last
         scene = self.scene
-        planned = told.sort is Sort.PLAN and told.status is Status.RUNNING
+        is_planned = event.action_kind is ActionKind.PLAN and event.status is Status.RUNNING
         return {
             "frame": last.frame if last else None,
-            "action": told.action,
-            "way": scene.way[1:] if planned else (),
+            "action": event.action,
+            "way": scene.way[1:] if is_planned else (),
             "wrong": None,
-            "board_mood": 1 if told.status is Status.COMPLETED else 2 if state.record.needs_reset else 0,
+            "board_mood": 1 if event.status is Status.COMPLETED else 2 if state.record.needs_reset else 0,
         }
 
-    def _missed(self, told: Missed) -> dict[str, object]:
-        if told.predicted is None or told.observed is None:
+    def _build_mismatch_changes(self, event: PredictionFailed) -> dict[str, object]:
+        if event.predicted is None or event.observed is None:
             return {}
-        ledger = self._session.journal.ledger
-        predicted, observed = ledger.frame(told.predicted), ledger.frame(told.observed)
+        ledger = self._session.event_log.ledger
+        predicted, observed = ledger.get_frame(event.predicted), ledger.get_frame(event.observed)
         return {"wrong": predicted != observed} if predicted.shape == observed.shape else {}
 
-    def _pause(self, told: Told | None) -> float:
+    def _spend_pause(self, event: DisplayEvent | None) -> float:
         """How long the eye needs for this, while there is something left in the purse."""
-        match told:
-            case Stepped(status=Status.RUNNING):
-                length = 0.05
-            case Stepped() | Missed():
-                length = 0.7
-            case Proposed() if told.version is not None:
-                length = 0.5
-            case Planned():
-                length = 0.3
+        match event:
+            case StepTaken(status=Status.RUNNING):
+                seconds = 0.05
+            case StepTaken() | PredictionFailed():
+                seconds = 0.7
+            case ProposalJudged() if event.version is not None:
+                seconds = 0.5
+            case PlanStarted():
+                seconds = 0.3
             case _:
-                length = 0.0
-        length = min(length, self._purse)
-        self._purse -= length
-        return length
+                seconds = 0.0
+        seconds = min(seconds, self._pause_budget)
+        self._pause_budget -= seconds
+        return seconds
 
-    def _draw(self, pause: float) -> None:
+    def _refresh(self, pause_seconds: float) -> None:
         """Draw now, unless that was done a moment ago and nobody is to look at this for a while."""
-        if pause or time.monotonic() - self._drawn >= 1 / RATE:
+        if pause_seconds or time.monotonic() - self._last_drawn_at >= 1 / REFRESH_RATE:
             self._live.refresh()
-            self._drawn = time.monotonic()
-        if pause:
-            time.sleep(pause)
+            self._last_drawn_at = time.monotonic()
+        if pause_seconds:
+            time.sleep(pause_seconds)
 
 
-def what_now(state: State, rules: Rules) -> tuple[str, str]:
+def describe_activity(state: State, protocol: Rules) -> tuple[str, str]:
     """What is being done in this state, as (mood, words): a function of the state, so that it is right after a resume too."""
-    if state.ending is not None:
-        return ("good" if state.ending == "won" else "bad"), str(state.ending)
-    if state.intent is not None and state.intent.sort is not Sort.PLAN:
-        return "ask", f"{state.intent.sort}: {one_line(state.intent.question)}"
+    if state.outcome is not None:
+        return ("good" if state.outcome == "won" else "bad"), str(state.outcome)
+    if state.intent is not None and state.intent.kind is not ActionKind.PLAN:
+        return "ask", f"{state.intent.kind}: {format_one_line(state.intent.question)}"
     for member in state.members:
-        if member.proposal is not None or "propose" in member.pending:
-            return "think", f"proving version {member.version + 1} on all {count(state.sent, 'action')} on record"
-    if state.active is not None:
-        active = state.active
-        target = "to the goal" if active.subgoal is None else f"to find out: {one_line(active.question)}"
-        return ("busy" if active.subgoal is None else "ask"), f"step {active.at + 1} of {len(active.actions)} {target}"
-    if rules.needs_hypothesis:
+        if member.proposal is not None or "propose" in member.pending_answers:
+            return "think", f"proving version {member.version + 1} on all {format_count(state.n_actions, 'action')} on record"
+    if state.active_plan is not None:
+        active = state.active_plan
+        target = "to the goal" if active.subgoal is None else f"to find out: {format_one_line(active.question)}"
+        return ("busy" if active.subgoal is None else "ask"), f"step {active.n_sent + 1} of {len(active.actions)} {target}"
+    if protocol.needs_hypothesis:
         for member in state.members:
-            if member.due and member.why is not None:
-                return "think", _THOUGHTS[Why.REFUSED if member.rounds else member.why]
+            if member.is_due and member.trigger is not None:
+                return "think", _ACTIVITY_BY_TRIGGER[Trigger.REFUSED if member.n_refusals else member.trigger]
     if state.record.needs_reset:
         return "ask", "the level is over: once more"
     if any(member.admissible for member in state.members):
         return "busy", "looking for a way to the goal"
-    return "ask", _THOUGHTS[Why.EXPLORE]
+    return "ask", _ACTIVITY_BY_TRIGGER[Trigger.EXPLORE]
 
 
-def _counter(number: int, one: str) -> tuple[str, str]:
-    return one if number == 1 else f"{one}s", f"{number:,}"
+def _format_counter(number: int, singular: str) -> tuple[str, str]:
+    return singular if number == 1 else f"{singular}s", f"{number:,}"
 
 
-def _standing(state: State, member: int) -> list[Change]:
+def _list_rules(state: State, member: int) -> list[RuleChange]:
     hypothesis = state.members[member].hypothesis
-    return changes(hypothesis.rulebook, hypothesis.rulebook) if hypothesis else []
+    return compare_rulebooks(hypothesis.rulebook, hypothesis.rulebook) if hypothesis else []
 
 
-def _title(state: State, member: int) -> str:
-    m = state.members[member]
-    whose = f" of member {member}" if len(state.members) > 1 else ""
-    if m.hypothesis is None:
-        return f"rulebook{whose}"
-    return f"rulebook{whose}, version {m.version}, {m.hypothesis.description_bytes:,} bytes"
+def _format_title(state: State, member: int) -> str:
+    member_state = state.members[member]
+    member_note = f" of member {member}" if len(state.members) > 1 else ""
+    if member_state.hypothesis is None:
+        return f"rulebook{member_note}"
+    return f"rulebook{member_note}, version {member_state.version}, {member_state.hypothesis.description_bytes:,} bytes"

@@ -8,21 +8,37 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lawbook.core.record import RESET, Status
-from lawbook.core.spending import dollars, tokens
 from lawbook.errors import UsageError
-from lawbook.ledger.ledger import Event, Kind, Ledger
-from lawbook.runs.state import Sort, State
-from lawbook.scoring.rhae import Level, game_score
-from lawbook.view.costs import Bill, Billing
-from lawbook.view.display_events import Called, Ended, Missed, Opened, Proposed, Remarked, Stepped, Told
-from lawbook.view.event_stream import story
-from lawbook.view.rulebook_diff import entries
+from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.runs.state import ActionKind, State
+from lawbook.scoring.rhae import LevelResult, game_score
+from lawbook.view.costs import ModelCosts, ModelCostsBuilder
+from lawbook.view.display_events import (
+    DisplayEvent,
+    MindCalled,
+    NoteAdded,
+    PredictionFailed,
+    ProposalJudged,
+    RunEnded,
+    RunOpened,
+    StepTaken,
+)
+from lawbook.view.event_stream import read_display_events
+from lawbook.view.rulebook_diff import parse_entries
 
-__all__ = ["Brief", "LevelNumbers", "RunNumbers", "Skim", "brief", "dollars", "efficiency", "numbers", "tokens"]
+__all__ = [
+    "LevelMetrics",
+    "RunMetrics",
+    "RunSummary",
+    "RunSummaryBuilder",
+    "compute_metrics",
+    "compute_rhae",
+    "summarize_run",
+]
 
 
 @dataclass(frozen=True)
-class LevelNumbers:
+class LevelMetrics:
     """One level, from 0. actions: sent in it, resets and failed attempts included; baseline: what it takes, None where unknown."""
 
     level: int
@@ -34,7 +50,7 @@ class LevelNumbers:
 
 
 @dataclass(frozen=True)
-class RunNumbers:
+class RunMetrics:
     """What a run came to.
 
     outcome: how it ended, None while it can go on. levels_completed: the furthest; levels: how many there are, None where the
@@ -52,7 +68,7 @@ class RunNumbers:
     population: int
     seed: int
     budget: int
-    began: float
+    started_at: float
     seconds: float
     outcome: str | None
     sentence: str
@@ -60,47 +76,47 @@ class RunNumbers:
     levels: int | None
     baseline: str
     actions: int
-    per_level: tuple[LevelNumbers, ...]
-    sorts: dict[str, int]
-    compared: int
-    exact: int
+    per_level: tuple[LevelMetrics, ...]
+    actions_by_kind: dict[str, int]
+    compared_predictions: int
+    exact_predictions: int
     mismatches: int
     proposals: dict[str, int]
     decisions: dict[str, int]
     versions: int
-    rules: tuple[int, ...]
+    n_rules: tuple[int, ...]
     description_bytes: tuple[int, ...]
-    standing: tuple[bool, ...]
+    admissible: tuple[bool, ...]
     calls: dict[str, int]
     failed_calls: int
     thinking_seconds: float
     verifying_seconds: float
-    replayed: int
+    replayed_steps: int
     costs: dict[str, float] = field(default_factory=dict)
     sandbox: str = ""
     head: str = ""
     events: int = 0
-    bill: Bill = field(default_factory=Bill)
+    model_costs: ModelCosts = field(default_factory=ModelCosts)
     commands: int = 0
     refused_commands: int = 0
-    printed: int = 0
-    assisted: int = 0
+    printed_characters: int = 0
+    n_assists: int = 0
 
     @property
     def refusals(self) -> int:
-        return sum(number for outcome, number in self.proposals.items() if outcome != "admissible")
+        return sum(n_proposals for outcome, n_proposals in self.proposals.items() if outcome != "admissible")
 
     @property
     def mind_calls(self) -> int:
         return sum(self.calls.values())
 
     @property
-    def shortest(self) -> int | None:
+    def completed_baseline(self) -> int | None:
         """Baseline of all completed levels together; None when one of them is unknown."""
-        known = [level.baseline for level in self.per_level if level.completed]
-        return sum(b for b in known if b is not None) if known and None not in known else None
+        baselines = [level.baseline for level in self.per_level if level.completed]
+        return sum(baseline for baseline in baselines if baseline is not None) if baselines and None not in baselines else None
 
-    def json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """For `--json`: flat, with levels as a list."""
         return {
             "outcome": self.outcome,
@@ -115,169 +131,172 @@ class RunNumbers:
             "levels": self.levels,
             "actions": self.actions,
             "per_level": [
-                {"level": one.level, "actions": one.actions, "completed": one.completed, "baseline": one.baseline}
-                for one in self.per_level
+                {"level": level.level, "actions": level.actions, "completed": level.completed, "baseline": level.baseline}
+                for level in self.per_level
             ],
             "baseline": self.baseline,
-            "action_kinds": self.sorts,
+            "action_kinds": self.actions_by_kind,
             "versions": self.versions,
             "mismatches": self.mismatches,
             "proposals": self.proposals,
             "refusals": self.refusals,
             "mind_calls": self.mind_calls,
             "failed_calls": self.failed_calls,
-            "predictions": self.compared,
-            "exact_predictions": self.exact,
+            "predictions": self.compared_predictions,
+            "exact_predictions": self.exact_predictions,
             "description_bytes": list(self.description_bytes),
             "seconds": round(self.seconds, 3),
             "costs": self.costs,
-            "bill": self.bill.json(),
+            "bill": self.model_costs.to_json(),
             "commands": self.commands,
             "refused_commands": self.refused_commands,
-            "printed": self.printed,
-            "assisted": self.assisted,
+            "printed": self.printed_characters,
+            "assisted": self.n_assists,
             "head": self.head,
         }
 
 
-class Counting:
+class RunMetricsBuilder:
     """Counts as a run is told. Feed it every Told in order, then ask for `numbers`."""
 
     def __init__(self) -> None:
-        self.opened: Opened | None = None
-        self._ended: Ended | None = None
-        self._last: Told | None = None
-        self._sorts: Counter[str] = Counter()
-        self._actions: Counter[int] = Counter()
-        self._resets: Counter[int] = Counter()
-        self._deaths: Counter[int] = Counter()
+        self.opening: RunOpened | None = None
+        self._end: RunEnded | None = None
+        self._last_event: DisplayEvent | None = None
+        self._actions_by_kind: Counter[str] = Counter()
+        self._actions_by_level: Counter[int] = Counter()
+        self._resets_by_level: Counter[int] = Counter()
+        self._deaths_by_level: Counter[int] = Counter()
         self._furthest = 0
-        self._compared = self._exact = self._mismatches = self._failed = self._replayed = 0
+        self._compared = self._exact = self._mismatches = self._failed_calls = self._replayed = 0
         self._proposals: Counter[str] = Counter()
         self._decisions: Counter[str] = Counter()
         self._calls: Counter[str] = Counter()
         self._costs: Counter[str] = Counter()
         self._versions = 0
-        self._commands = self._refused = self._printed = self._assisted = 0
-        self._thinking = self._verifying = self._paused = 0.0
-        self._billing, self._level = Billing(), 0
+        self._commands = self._refused_commands = self._printed_characters = self._n_assists = 0
+        self._thinking_seconds = self._verifying_seconds = self._paused_seconds = 0.0
+        self._costs_builder, self._level = ModelCostsBuilder(), 0
 
-    def add(self, told: Told) -> None:
-        before, self._last = self._last, told
-        match told:
-            case Opened() if self.opened is None:
-                self.opened = told
-            case Opened() if before is not None:  # resumed: nothing happened in between
-                self._paused += told.time - before.time
-            case Stepped():
-                self._step(told)
-            case Missed():
+    def add(self, event: DisplayEvent) -> None:
+        previous, self._last_event = self._last_event, event
+        match event:
+            case RunOpened() if self.opening is None:
+                self.opening = event
+            case RunOpened() if previous is not None:  # resumed: nothing happened in between
+                self._paused_seconds += event.time - previous.time
+            case StepTaken():
+                self._add_step(event)
+            case PredictionFailed():
                 self._mismatches += 1
-            case Proposed():
-                self._proposals[told.verdict.outcome.value] += 1
-                self._decisions[told.decision.value] += 1
-                self._versions += told.version is not None
-                self._verifying += told.verdict.seconds
-                self._replayed += told.verdict.replayed
-            case Called() if told.op == "door":
+            case ProposalJudged():
+                self._proposals[event.verdict.outcome.value] += 1
+                self._decisions[event.decision.value] += 1
+                self._versions += event.version is not None
+                self._verifying_seconds += event.verdict.seconds
+                self._replayed += event.verdict.replayed
+            case MindCalled() if event.op == "door":
                 self._commands += 1
-                self._refused += bool(told.receipt.get("refused"))
-                self._printed += int(told.receipt.get("characters", 0))
-            case Remarked():
-                self._assisted += told.by == "person"
-            case Called():
-                _add_costs(self._costs, told.receipt)
-                self._billing.add(told, self._level)
-                if not told.inner:
-                    self._calls[told.op] += 1
-                    self._failed += told.failed
-                    self._thinking += told.seconds
-            case Ended():
-                self._ended = told
+                self._refused_commands += bool(event.receipt.get("refused"))
+                self._printed_characters += int(event.receipt.get("characters", 0))
+            case NoteAdded():
+                self._n_assists += event.author == "person"
+            case MindCalled():
+                _add_costs(self._costs, event.receipt)
+                self._costs_builder.add(event, self._level)
+                if not event.is_model_call:
+                    self._calls[event.op] += 1
+                    self._failed_calls += event.has_failed
+                    self._thinking_seconds += event.seconds
+            case RunEnded():
+                self._end = event
 
-    def _step(self, step: Stepped) -> None:
+    def _add_step(self, step: StepTaken) -> None:
         level = step.level_before
-        self._actions[level] += 1
-        self._resets[level] += step.action == RESET
-        self._deaths[level] += step.status in (Status.OVER, Status.TRUNCATED)
-        self._sorts[step.sort.value] += 1
+        self._actions_by_level[level] += 1
+        self._resets_by_level[level] += step.action == RESET
+        self._deaths_by_level[level] += step.status in (Status.OVER, Status.TRUNCATED)
+        self._actions_by_kind[step.action_kind.value] += 1
         self._level = step.level
         self._furthest = max(self._furthest, step.level)
-        compared = [exact for exact in step.exact.values() if exact is not None]
-        self._compared += len(compared)
-        self._exact += sum(compared)
+        outcomes = [exact for exact in step.exact_by_member.values() if exact is not None]
+        self._compared += len(outcomes)
+        self._exact += sum(outcomes)
 
-    def numbers(self, state: State, ledger: Ledger) -> RunNumbers:
-        assert self.opened is not None and self._last is not None, "a run begins with its opening"
-        run, spec = self.opened.run, self.opened.spec
+    def build(self, state: State, ledger: Ledger) -> RunMetrics:
+        assert self.opening is not None and self._last_event is not None, "a run begins with its opening"
+        run, spec = self.opening.run, self.opening.spec
         levels, baselines = spec["levels"], spec["baselines"]
-        played = max(self._actions, default=0) + 1
+        n_levels_played = max(self._actions_by_level, default=0) + 1
         hypotheses = [member.hypothesis for member in state.members]
 
-        return RunNumbers(
+        return RunMetrics(
             world=run["world"],
             mind=run["mind"],
             protocol=run["protocol"],
             population=run["population"],
             seed=run["seed"],
             budget=run["budget"],
-            began=self.opened.time,
-            seconds=self._last.time - self.opened.time - self._paused,
-            outcome=self._ended.outcome if self._ended else None,
-            sentence=self._ended.sentence if self._ended else "It has not ended and can be resumed.",
+            started_at=self.opening.time,
+            seconds=self._last_event.time - self.opening.time - self._paused_seconds,
+            outcome=self._end.outcome if self._end else None,
+            sentence=self._end.sentence if self._end else "It has not ended and can be resumed.",
             levels_completed=self._furthest,
             levels=levels,
             baseline=spec["baseline"],
-            actions=state.sent,
+            actions=state.n_actions,
             per_level=tuple(
-                LevelNumbers(
+                LevelMetrics(
                     level,
-                    self._actions[level],
-                    self._resets[level],
-                    self._deaths[level],
+                    self._actions_by_level[level],
+                    self._resets_by_level[level],
+                    self._deaths_by_level[level],
                     level < self._furthest,
                     baselines[level] if baselines and level < len(baselines) else None,
                 )
-                for level in range(max(played, levels or 0))
+                for level in range(max(n_levels_played, levels or 0))
             ),
-            sorts={sort.value: self._sorts[sort.value] for sort in Sort},
-            compared=self._compared,
-            exact=self._exact,
+            actions_by_kind={kind.value: self._actions_by_kind[kind.value] for kind in ActionKind},
+            compared_predictions=self._compared,
+            exact_predictions=self._exact,
             mismatches=self._mismatches,
             proposals=dict(self._proposals),
             decisions=dict(self._decisions),
             versions=self._versions,
-            rules=tuple(sum(name.startswith("R") for name in entries(h.rulebook)) if h else 0 for h in hypotheses),
-            description_bytes=tuple(h.description_bytes if h else 0 for h in hypotheses),
-            standing=tuple(member.admissible for member in state.members),
+            n_rules=tuple(
+                sum(name.startswith("R") for name in parse_entries(hypothesis.rulebook)) if hypothesis else 0
+                for hypothesis in hypotheses
+            ),
+            description_bytes=tuple(hypothesis.description_bytes if hypothesis else 0 for hypothesis in hypotheses),
+            admissible=tuple(member.admissible for member in state.members),
             calls=dict(self._calls),
-            failed_calls=self._failed,
-            thinking_seconds=self._thinking,
-            verifying_seconds=self._verifying,
-            replayed=self._replayed,
+            failed_calls=self._failed_calls,
+            thinking_seconds=self._thinking_seconds,
+            verifying_seconds=self._verifying_seconds,
+            replayed_steps=self._replayed,
             costs={name: float(cost) for name, cost in self._costs.items()},
-            sandbox=str(self.opened.sandbox.get("level", "")),
+            sandbox=str(self.opening.sandbox.get("level", "")),
             head=ledger.head,
             events=len(ledger),
-            bill=self._billing.bill,
+            model_costs=self._costs_builder.costs,
             commands=self._commands,
-            refused_commands=self._refused,
-            printed=self._printed,
-            assisted=self._assisted,
+            refused_commands=self._refused_commands,
+            printed_characters=self._printed_characters,
+            n_assists=self._n_assists,
         )
 
 
-def numbers(ledger: Ledger) -> RunNumbers:
+def compute_metrics(ledger: Ledger) -> RunMetrics:
     """The numbers of a whole ledger. Raises UsageError when it has no opening."""
-    counting, state = Counting(), None
-    for told, state in story(ledger):  # noqa: B007
-        counting.add(told)
+    builder, state = RunMetricsBuilder(), None
+    for event, state in read_display_events(ledger):
+        builder.add(event)
     assert state is not None
-    return counting.numbers(state, ledger)
+    return builder.build(state, ledger)
 
 
 @dataclass(frozen=True)
-class Brief:
+class RunSummary:
     """What a list of runs tells of one: read off a few events, without folding the rest.
 
     per_level: actions sent in every level that was entered; baselines: what they take, None where nobody says. costs: sums of
@@ -304,36 +323,45 @@ class Brief:
     frame: str | None
 
     @property
-    def solved(self) -> tuple[int, int] | None:
+    def completed_totals(self) -> tuple[int, int] | None:
         """(actions, baseline) of all completed levels together; None without any, or where a baseline is unknown."""
-        known = (self.baselines or ())[: self.levels_completed]
-        if not self.levels_completed or len(known) < self.levels_completed or None in known:
+        baselines = (self.baselines or ())[: self.levels_completed]
+        if not self.levels_completed or len(baselines) < self.levels_completed or None in baselines:
             return None
-        return sum(self.per_level[: self.levels_completed]), sum(b for b in known if b is not None)
+        return sum(self.per_level[: self.levels_completed]), sum(baseline for baseline in baselines if baseline is not None)
 
     @property
-    def efficiency(self) -> float | None:
+    def rhae(self) -> float | None:
         """RHAE of Eq. 36, from 0 to 100, against whatever the world's baseline is: with a human one it is the official score."""
-        return efficiency(self.per_level[: self.levels_completed], self.baselines or (), self.levels)
+        return compute_rhae(self.per_level[: self.levels_completed], self.baselines or (), self.levels)
 
 
-def efficiency(solved: Sequence[int], baselines: Sequence[int | None], levels: int | None) -> float | None:
+def compute_rhae(completed_level_actions: Sequence[int], baselines: Sequence[int | None], levels: int | None) -> float | None:
     """RHAE (Eq. 36), None where a baseline is unknown. solved: actions of the completed levels, the first ones; baselines: of all
     levels, in order."""
-    known = [b for b in baselines[:levels] if b is not None]
-    if not known or levels is None or len(known) < levels:
+    known_baselines = [baseline for baseline in baselines[:levels] if baseline is not None]
+    if not known_baselines or levels is None or len(known_baselines) < levels:
         return None
-    return game_score([Level(solved[k] if k < len(solved) else 0, b, k < len(solved)) for k, b in enumerate(known)])
+    return game_score(
+        [
+            LevelResult(
+                completed_level_actions[level] if level < len(completed_level_actions) else 0,
+                baseline,
+                level < len(completed_level_actions),
+            )
+            for level, baseline in enumerate(known_baselines)
+        ]
+    )
 
 
-class Skim:
+class RunSummaryBuilder:
     """A Brief that grows. Feed it every event of the kinds it reads, in order."""
 
-    KINDS = (Kind.OPEN, Kind.OBSERVE, Kind.CALL, Kind.CLOSE)
+    KINDS = (EventKind.OPEN, EventKind.OBSERVE, EventKind.CALL, EventKind.CLOSE)
 
     def __init__(self) -> None:
         self._opening: Event | None = None
-        self._per_level: Counter[int] = Counter()
+        self._actions_by_level: Counter[int] = Counter()
         self._level = self._furthest = 0
         self._costs: Counter[str] = Counter()
         self._outcome: str | None = None
@@ -343,25 +371,25 @@ class Skim:
     def add(self, event: Event) -> None:
         body, self._last = event.body, event.time
         match event.kind:
-            case Kind.OPEN:
+            case EventKind.OPEN:
                 self._opening = event
-            case Kind.OBSERVE:
-                self._per_level[self._level] += body["action"] is not None
+            case EventKind.OBSERVE:
+                self._actions_by_level[self._level] += body["action"] is not None
                 self._level, self._frame = body["level"], body["frames"][-1]
                 self._furthest = max(self._furthest, self._level)
-            case Kind.CALL if body["op"] != "door":
+            case EventKind.CALL if body["op"] != "door":
                 _add_costs(self._costs, body["receipt"])
-            case Kind.CLOSE:
+            case EventKind.CLOSE:
                 self._outcome = body["outcome"]
 
     @property
-    def brief(self) -> Brief:
+    def summary(self) -> RunSummary:
         """Raises UsageError when the ledger has no opening."""
         if self._opening is None:
             raise UsageError("It was ended before it began.")
         run, spec = self._opening.body["run"], self._opening.body["spec"]
         baselines = spec["baselines"]
-        return Brief(
+        return RunSummary(
             world=run["world"],
             mind=run["mind"],
             protocol=run["protocol"],
@@ -371,8 +399,8 @@ class Skim:
             outcome=self._outcome,
             levels_completed=self._furthest,
             levels=spec["levels"],
-            actions=sum(self._per_level.values()),
-            per_level=tuple(self._per_level[level] for level in range(max(self._per_level, default=-1) + 1)),
+            actions=sum(self._actions_by_level.values()),
+            per_level=tuple(self._actions_by_level[level] for level in range(max(self._actions_by_level, default=-1) + 1)),
             baseline=spec["baseline"],
             baselines=None if baselines is None else tuple(baselines),
             costs={name: float(cost) for name, cost in self._costs.items()},
@@ -383,12 +411,12 @@ class Skim:
         )
 
 
-def brief(ledger: Ledger) -> Brief:
+def summarize_run(ledger: Ledger) -> RunSummary:
     """Raises UsageError when the ledger has no opening."""
-    skim = Skim()
-    for event in ledger.events(Skim.KINDS):
-        skim.add(event)
-    return skim.brief
+    builder = RunSummaryBuilder()
+    for event in ledger.read_events(RunSummaryBuilder.KINDS):
+        builder.add(event)
+    return builder.summary
 
 
 def _add_costs(costs: Counter[str], receipt: Mapping[str, Any]) -> None:

@@ -10,21 +10,24 @@ from functools import lru_cache
 RGB = tuple[int, int, int]
 
 
-def rgb(text: str) -> RGB:
+def parse_rgb(text: str) -> RGB:
     """`#f93c31` as three numbers from 0 to 255."""
     return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
 
 
-def mix(one: RGB, two: RGB, share: float) -> RGB:
+def mix(base: RGB, overlay: RGB, share: float) -> RGB:
     """`one` with `share` (0 to 1) of `two` in it."""
-    return tuple(round(a + (b - a) * share) for a, b in zip(one, two, strict=True))  # type: ignore[return-value]
+    return tuple(
+        round(base_channel + (overlay_channel - base_channel) * share)
+        for base_channel, overlay_channel in zip(base, overlay, strict=True)
+    )  # type: ignore[return-value]
 
 
-def css(colour: RGB) -> str:
+def format_css(colour: RGB) -> str:
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
-def dark(colour: RGB) -> bool:
+def is_dark(colour: RGB) -> bool:
     """Whether white reads better on it than black (relative luminance of sRGB, without the gamma)."""
     return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2] < 140
 
@@ -74,32 +77,32 @@ _MINIGRID_FACES = {
 
 
 @lru_cache
-def palette(name: str) -> Palette:
+def get_palette(name: str) -> Palette:
     """The palette of that name; for one that nobody knows, colours that can be told apart."""
     match name:
         case "arc":
-            return Palette(_filled(_ARC))
+            return Palette(_fill_palette(_ARC))
         case "lake":
-            return Palette(_filled(_LAKE), _LAKE_FACES)
+            return Palette(_fill_palette(_LAKE), _LAKE_FACES)
         case "minigrid":
-            return Palette(_filled([_minigrid(code) for code in range(240)]), _MINIGRID_FACES)
-    return Palette(_filled(["#22262e"]))
+            return Palette(_fill_palette([_compute_minigrid_colour(code) for code in range(240)]), _MINIGRID_FACES)
+    return Palette(_fill_palette(["#22262e"]))
 
 
-def _minigrid(code: int) -> str:
+def _compute_minigrid_colour(code: int) -> str:
     """24 (object - 1) + 4 colour + state: a thing in its own colour on a dark floor; doors darker the more they are shut."""
-    thing, colour, state = code // 24 + 1, code // 4 % 6, code % 4
-    if thing == 1:
+    object_type, colour, state = code // 24 + 1, code // 4 % 6, code % 4
+    if object_type == 1:
         return "#16181d"
-    if thing == 9:
+    if object_type == 9:
         return "#ff851b"
-    return css(mix(rgb(_MINIGRID[colour]), (0, 0, 0), 0.2 * state if thing == 4 else 0.0))
+    return format_css(mix(parse_rgb(_MINIGRID[colour]), (0, 0, 0), 0.2 * state if object_type == 4 else 0.0))
 
 
-def _filled(first: list[str]) -> tuple[RGB, ...]:
+def _fill_palette(initial_colours: list[str]) -> tuple[RGB, ...]:
     """The colours given, and then hues a golden angle apart, so that neighbouring codes differ."""
-    rest = (
-        tuple(round(255 * part) for part in colorsys.hls_to_rgb(0.618034 * code % 1, (0.62, 0.45, 0.75)[code % 3], 0.65))
-        for code in range(len(first), 256)
+    remaining_colours = (
+        tuple(round(255 * channel) for channel in colorsys.hls_to_rgb(0.618034 * code % 1, (0.62, 0.45, 0.75)[code % 3], 0.65))
+        for code in range(len(initial_colours), 256)
     )
-    return (*map(rgb, first), *rest)  # type: ignore[arg-type]
+    return (*map(parse_rgb, initial_colours), *remaining_colours)  # type: ignore[arg-type]

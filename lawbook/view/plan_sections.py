@@ -8,34 +8,37 @@ from dataclasses import dataclass, field
 from lawbook.core.record import Frame
 from lawbook.ledger.ledger import Ledger
 from lawbook.runs.state import State
-from lawbook.view.display_events import Planned, Stepped, Told
-from lawbook.view.event_stream import story
+from lawbook.view.display_events import DisplayEvent, PlanStarted, StepTaken
+from lawbook.view.event_stream import read_display_events
 
 
 @dataclass
-class Leg:
+class PlanSection:
     """A plan and what of it was sent. Grows while the run is told."""
 
-    planned: Planned
-    steps: list[Stepped] = field(default_factory=list)
+    plan_event: PlanStarted
+    steps: list[StepTaken] = field(default_factory=list)
 
-    def frames(self, ledger: Ledger) -> list[Frame]:
+    def read_frames(self, ledger: Ledger) -> list[Frame]:
         """Where it set out from, and what its driver predicted of every action that was sent."""
         if not self.steps:
             return []
-        member = str(self.planned.plan["member"])
-        seen = [step.intent["predictions"].get(member) for step in self.steps]
-        return [ledger.frame(self.steps[0].before), *(ledger.frame(one[0]) for one in seen if one)]
+        member = str(self.plan_event.plan_body["member"])
+        predictions = [step.intent["predictions"].get(member) for step in self.steps]
+        return [
+            ledger.get_frame(self.steps[0].previous_frame),
+            *(ledger.get_frame(prediction[0]) for prediction in predictions if prediction),
+        ]
 
 
-def chapters(ledger: Ledger) -> Iterator[tuple[Told | Leg, State]]:
+def read_sections(ledger: Ledger) -> Iterator[tuple[DisplayEvent | PlanSection, State]]:
     """As `story`, with every plan a Leg. A leg is told where the plan was drawn, and is whole once all has been told."""
-    leg: Leg | None = None
-    for told, state in story(ledger):
-        if isinstance(told, Planned):
-            leg = Leg(told)
-            yield leg, state
+    section: PlanSection | None = None
+    for event, state in read_display_events(ledger):
+        if isinstance(event, PlanStarted):
+            section = PlanSection(event)
+            yield section, state
             continue
-        if isinstance(told, Stepped) and leg is not None and told.intent["plan"] == leg.planned.number:
-            leg.steps.append(told)
-        yield told, state
+        if isinstance(event, StepTaken) and section is not None and event.intent["plan"] == section.plan_event.plan_seq:
+            section.steps.append(event)
+        yield event, state

@@ -12,13 +12,13 @@ from lawbook.core.hypothesis import RULEBOOK, Hypothesis
 # As hypothesis.trace finds them: an id at the start of a line, whatever bullets stand before it.
 _ENTRY = re.compile(r"^[ \t>*#-]*((?:R|Q)\d+)\b[\s.:)*-]*(.*)$")
 _WORD = re.compile(r"\w+")
-_STRUCK = re.compile(r"[*_`]{1,2}(\S(?:.*?\S)?)[*_`]{1,2}")
+_EMPHASIS = re.compile(r"[*_`]{1,2}(\S(?:.*?\S)?)[*_`]{1,2}")
 
-_MANY, _LONG = 60, 4000
+_MAX_COMPARED, _MAX_SEARCHED = 60, 4000
 """Entries, and words of an entry, that are compared with each other at most; characters of an entry that are searched for signs."""
 
 
-class Change(NamedTuple):
+class RuleChange(NamedTuple):
     """What a revision did to one entry. mark: `+` new, `-` retracted, `~` reworded, a blank for untouched."""
 
     mark: str
@@ -27,83 +27,85 @@ class Change(NamedTuple):
     before: str = ""
 
 
-def entries(rulebook: str) -> dict[str, str]:
+def parse_entries(rulebook: str) -> dict[str, str]:
     """Id (`R1`, `Q2`) -> what it says, in order, on one line and without Markdown's signs. Text outside entries is left out."""
-    found: dict[str, list[str]] = {}
-    now: list[str] | None = None
+    lines_by_id: dict[str, list[str]] = {}
+    current_lines: list[str] | None = None
     for line in rulebook.splitlines():
         match = _ENTRY.match(line)
         if match:
-            now = found.setdefault(match[1], [])
-            now.append(match[2])
+            current_lines = lines_by_id.setdefault(match[1], [])
+            current_lines.append(match[2])
         elif not line.strip() or line.lstrip().startswith("#"):
-            now = None
-        elif now is not None:
-            now.append(line)
-    return {name: _bare(" ".join(" ".join(lines).split())) for name, lines in found.items()}
+            current_lines = None
+        elif current_lines is not None:
+            current_lines.append(line)
+    return {name: _strip_emphasis(" ".join(" ".join(lines).split())) for name, lines in lines_by_id.items()}
 
 
-def _bare(text: str) -> str:
-    return _STRUCK.sub(r"\1", text[:_LONG]) + text[_LONG:]
+def _strip_emphasis(text: str) -> str:
+    return _EMPHASIS.sub(r"\1", text[:_MAX_SEARCHED]) + text[_MAX_SEARCHED:]
 
 
-def entry(line: str) -> str | None:
+def parse_entry_id(line: str) -> str | None:
     """The id of the rule or question that begins on this line; None when none does."""
     match = _ENTRY.match(line)
     return match[1] if match else None
 
 
-def changes(before: str, after: str) -> list[Change]:
+def compare_rulebooks(before: str, after: str) -> list[RuleChange]:
     """Every entry of the new rulebook with what happened to it, in order, and then those that were retracted.
 
     An entry that says what another said before has only been renumbered. One that says nearly the same is reworded.
     """
-    old, new = entries(before), entries(after)
-    kept = set(old.values()) & set(new.values())
-    left = {name: text for name, text in old.items() if text not in kept}
-    found = []
+    old, new = parse_entries(before), parse_entries(after)
+    unchanged = set(old.values()) & set(new.values())
+    unmatched = {name: text for name, text in old.items() if text not in unchanged}
+    rule_changes = []
     for name, text in new.items():
-        if text in kept:
-            found.append(Change(" ", name, text))
+        if text in unchanged:
+            rule_changes.append(RuleChange(" ", name, text))
             continue
-        source = _source(name, text, left)
-        found.append(Change("+", name, text) if source is None else Change("~", name, text, left.pop(source)))
-    return [*found, *(Change("-", name, text) for name, text in left.items())]
+        source = _find_reworded_entry(name, text, unmatched)
+        rule_changes.append(RuleChange("+", name, text) if source is None else RuleChange("~", name, text, unmatched.pop(source)))
+    return [*rule_changes, *(RuleChange("-", name, text) for name, text in unmatched.items())]
 
 
-def _source(name: str, text: str, left: Mapping[str, str]) -> str | None:
+def _find_reworded_entry(name: str, text: str, unmatched: Mapping[str, str]) -> str | None:
     """Which of the entries that are left this one is a rewording of: of its own name if it is like it at all, else the likest."""
-    if name in left and _likeness(text, left[name]) > 0.4:
+    if name in unmatched and _compute_similarity(text, unmatched[name]) > 0.4:
         return name
-    if len(left) > _MANY:
+    if len(unmatched) > _MAX_COMPARED:
         return None
-    likest = max(left, key=lambda other: _likeness(text, left[other]), default=None)
-    return likest if likest is not None and likest[0] == name[0] and _likeness(text, left[likest]) > 0.7 else None
+    best = max(unmatched, key=lambda candidate: _compute_similarity(text, unmatched[candidate]), default=None)
+    return best if best is not None and best[0] == name[0] and _compute_similarity(text, unmatched[best]) > 0.7 else None
 
 
-def _likeness(one: str, two: str) -> float:
-    return difflib.SequenceMatcher(None, _WORD.findall(one)[:_MANY], _WORD.findall(two)[:_MANY], autojunk=False).ratio()
+def _compute_similarity(first: str, second: str) -> float:
+    return difflib.SequenceMatcher(
+        None, _WORD.findall(first)[:_MAX_COMPARED], _WORD.findall(second)[:_MAX_COMPARED], autojunk=False
+    ).ratio()
 
 
-def texts(hypothesis: Hypothesis | None) -> dict[str, str]:
+def collect_texts(hypothesis: Hypothesis | None) -> dict[str, str]:
     """File name -> text of everything in a hypothesis, the rulebook first."""
     return {} if hypothesis is None else {RULEBOOK: hypothesis.rulebook, **hypothesis.files}
 
 
-def diff(before: Hypothesis | None, after: Hypothesis, *, program: bool = True) -> list[str]:
+def diff_hypotheses(before: Hypothesis | None, after: Hypothesis, *, include_program: bool = True) -> list[str]:
     """Lines of a unified diff of the rulebook, and of the program if asked for; empty when nothing changed."""
-    old, new = texts(before), texts(after)
+    old, new = collect_texts(before), collect_texts(after)
     lines: list[str] = []
     for name in dict.fromkeys([*new, *old]):
-        if name != RULEBOOK and not program:
+        if name != RULEBOOK and not include_program:
             continue
-        one, two = old.get(name, ""), new.get(name, "")
-        if one != two:
+        old_text, new_text = old.get(name, ""), new.get(name, "")
+        if old_text != new_text:
             lines += difflib.unified_diff(
-                one.splitlines(),
-                two.splitlines(),
-                f"{name} before" if one else "/dev/null",
-                name if two else "/dev/null",
+                old_text.splitlines(),
+                new_text.splitlines(),
+                f"{name} before" if old_text else "/dev/null",
+                name if new_text else "/dev/null",
                 lineterm="",
             )
     return lines

@@ -12,27 +12,35 @@ import numpy as np
 
 from lawbook.core.record import Frame
 from lawbook.errors import UsageError
-from lawbook.ledger.ledger import Event, Kind, Ledger
+from lawbook.ledger.ledger import Event, EventKind, Ledger
 from lawbook.runs.state import State
-from lawbook.view.display_events import Called, Missed, Opened, Planned, Proposed, Stepped, Told
-from lawbook.view.event_stream import Teller
-from lawbook.view.metrics import Counting, RunNumbers
+from lawbook.view.display_events import (
+    DisplayEvent,
+    MindCalled,
+    PlanStarted,
+    PredictionFailed,
+    ProposalJudged,
+    RunOpened,
+    StepTaken,
+)
+from lawbook.view.event_stream import DisplayEventBuilder
+from lawbook.view.metrics import RunMetrics, RunMetricsBuilder
 
-SLICE = 400
+BATCH_EVENTS = 400
 """Events read at one go; between two of them somebody else has a turn."""
 
 
-class Blind(Ledger):
+class FramelessLedger(Ledger):
     """A ledger whose frames are not looked at: folding 5,000 actions of 64 x 64 takes 0.46 s this way, and 0.83 s with them."""
 
-    _NOTHING = np.zeros((1, 1), np.uint8)
+    _PLACEHOLDER = np.zeros((1, 1), np.uint8)
 
     def frame(self, name: str) -> Frame:
-        return self._NOTHING
+        return self._PLACEHOLDER
 
-    def seen(self, name: str) -> Frame:
+    def read_frame(self, name: str) -> Frame:
         """The real one."""
-        return super().frame(name)
+        return super().get_frame(name)
 
 
 @dataclass(slots=True)
@@ -44,11 +52,11 @@ class Step:
     frames: tuple[str, ...]
     level: int
     time: float
-    told: Stepped | None
-    after: list[Told] = field(default_factory=list)
+    event: StepTaken | None
+    later_events: list[DisplayEvent] = field(default_factory=list)
 
 
-class Standing(NamedTuple):
+class MemberStatus(NamedTuple):
     """From step `at` on this member may steer (admissible) or not."""
 
     at: int
@@ -56,107 +64,114 @@ class Standing(NamedTuple):
     admissible: bool
 
 
-class Chronicle:
+class RunIndex:
     """Several threads may ask at once; lists only grow. `close` it at the end."""
 
     def __init__(self, path: Path) -> None:
         """Raises UsageError when `path` is no ledger or has no opening."""
-        self.ledger = Blind.open(path, readonly=True)
+        self.ledger = FramelessLedger.open(path, readonly=True)
         try:
-            opening = next(self.ledger.events([Kind.OPEN]), None)
+            opening = next(self.ledger.read_events([EventKind.OPEN]), None)
             if opening is None:
                 raise UsageError("This ledger has no opening: the run was ended before it began.")
-            self.state = State.opened(self.ledger)
+            self.state = State.from_opening(self.ledger)
         except BaseException as error:
             self.ledger.__exit__(type(error), error, None)
             raise
-        self.opened = Opened(
+        self.opening = RunOpened(
             seq=opening.seq,
             time=opening.time,
             at=0,
             **{key: opening.body[key] for key in ("run", "spec", "versions", "sandbox") if key in opening.body},
         )
         self.steps: list[Step] = []
-        self.starts: list[int] = []
+        self.trajectory_starts: list[int] = []
         """Trajectory -> the step that shows its first frame."""
-        self.proposals: list[Proposed] = []
-        self.misses: list[Missed] = []
-        self.calls: list[Called] = []
-        self.draws: list[Planned] = []
-        self.plans: dict[int, Planned] = {}
-        self.standings: list[Standing] = []
+        self.proposals: list[ProposalJudged] = []
+        self.mismatches: list[PredictionFailed] = []
+        self.calls: list[MindCalled] = []
+        self.plan_draws: list[PlanStarted] = []
+        self.plans: dict[int, PlanStarted] = {}
+        self.member_statuses: list[MemberStatus] = []
         self.seq = -1
-        self._standing = [False] * len(self.state.members)
-        self._teller, self._counting, self._lock = Teller(self.state, self.ledger), Counting(), Lock()
+        self._admissible = [False] * len(self.state.members)
+        self._event_builder, self._metrics_builder, self._lock = (
+            DisplayEventBuilder(self.state, self.ledger),
+            RunMetricsBuilder(),
+            Lock(),
+        )
 
-    def read(self, steps: int | None = None) -> None:
+    def read_events(self, n_steps: int | None = None) -> None:
         """Read on until that many steps are known; None: to the end, as it is now. Raises UsageError for a damaged ledger."""
-        while steps is None or len(self.steps) < steps:
+        while n_steps is None or len(self.steps) < n_steps:
             with self._lock:
-                events = list(islice(self.ledger.events(after=self.seq), SLICE))
+                events = list(islice(self.ledger.read_events(after_seq=self.seq), BATCH_EVENTS))
                 for event in events:
                     try:
-                        self._take(event)
+                        self._apply(event)
                     except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
                         raise UsageError(f"Event {event.seq} does not fit what came before ({error!r}); it was altered.") from error
-            if len(events) < SLICE:
+            if len(events) < BATCH_EVENTS:
                 return
 
-    def _take(self, event: Event) -> None:
+    def _apply(self, event: Event) -> None:
         self.state.apply(event, self.ledger)
-        told = self._teller.tell(event)
+        display_event = self._event_builder.build(event)
         self.seq = event.seq
-        if event.kind is Kind.OBSERVE:
-            self._observed(event.body["frames"], event.body["level"], event.time, told)
-        if told is not None:
-            self._tell(told)
+        if event.kind is EventKind.OBSERVE:
+            self._add_step(event.body["frames"], event.body["level"], event.time, display_event)
+        if display_event is not None:
+            self._add_display_event(display_event)
 
-    def _observed(self, frames: list[str], level: int, time: float, told: Told | None) -> None:
-        step = Step(len(self.steps), tuple(frames), level, time, told if isinstance(told, Stepped) else None)
+    def _add_step(self, frames: list[str], level: int, time: float, event: DisplayEvent | None) -> None:
+        step = Step(len(self.steps), tuple(frames), level, time, event if isinstance(event, StepTaken) else None)
         self.steps.append(step)
-        self.starts += [step.number] * (len(self.state.record) - len(self.starts))
+        self.trajectory_starts += [step.number] * (len(self.state.record) - len(self.trajectory_starts))
 
-    def _tell(self, told: Told) -> None:
-        self._counting.add(told)
-        match told:
-            case Proposed():
-                self.proposals.append(told)
-            case Missed():
-                self.misses.append(told)
-            case Planned():
-                self.draws.append(told)
-                self.plans[told.number] = told
-            case Called():
-                self.calls.append(told)
-        if self.steps and not isinstance(told, Stepped | Opened):
-            self.steps[-1].after.append(told)
-        standing = [member.admissible for member in self.state.members]
-        if standing != self._standing:
-            changed = [m for m, now in enumerate(standing) if now != self._standing[m]]
-            self.standings += [Standing(self.state.sent, m, standing[m]) for m in changed]
-            self._standing = standing
+    def _add_display_event(self, event: DisplayEvent) -> None:
+        self._metrics_builder.add(event)
+        match event:
+            case ProposalJudged():
+                self.proposals.append(event)
+            case PredictionFailed():
+                self.mismatches.append(event)
+            case PlanStarted():
+                self.plan_draws.append(event)
+                self.plans[event.plan_seq] = event
+            case MindCalled():
+                self.calls.append(event)
+        if self.steps and not isinstance(event, StepTaken | RunOpened):
+            self.steps[-1].later_events.append(event)
+        admissible = [member.admissible for member in self.state.members]
+        if admissible != self._admissible:
+            changed = [index for index, is_admissible in enumerate(admissible) if is_admissible != self._admissible[index]]
+            self.member_statuses += [MemberStatus(self.state.n_actions, index, admissible[index]) for index in changed]
+            self._admissible = admissible
 
-    def numbers(self) -> RunNumbers:
+    def compute_metrics(self) -> RunMetrics:
         """Everything so far. Reads to the end."""
-        self.read()
+        self.read_events()
         with self._lock:
-            return self._counting.numbers(self.state, self.ledger)
+            return self._metrics_builder.build(self.state, self.ledger)
 
-    def place(self, trajectory: int, step: int) -> int | None:
+    def find_step(self, trajectory: int, step: int) -> int | None:
         """The step of the run that is step `step` (0: the first rendering) of a trajectory; None where there is none."""
-        number = self.starts[trajectory] + step if 0 <= trajectory < len(self.starts) else len(self.steps)
+        number = self.trajectory_starts[trajectory] + step if 0 <= trajectory < len(self.trajectory_starts) else len(self.steps)
         return number if number < len(self.steps) else None
 
-    def ahead(self, number: int) -> Planned | None:
+    def find_next_plan(self, number: int) -> PlanStarted | None:
         """The plan that is followed next after this step."""
-        after = self.steps[number + 1].told if number + 1 < len(self.steps) else None
-        if after is not None:
-            return self.plans.get(after.intent["plan"]) if after.intent["plan"] is not None else None
-        drawn = next((told for told in reversed(self.steps[number].after) if isinstance(told, Planned | Missed)), None)
-        if isinstance(drawn, Planned):
-            return drawn
-        active = self.state.active if drawn is None else None
-        return self.plans.get(active.plan) if active is not None else None
+        next_event = self.steps[number + 1].event if number + 1 < len(self.steps) else None
+        if next_event is not None:
+            return self.plans.get(next_event.intent["plan"]) if next_event.intent["plan"] is not None else None
+        last_event = next(
+            (event for event in reversed(self.steps[number].later_events) if isinstance(event, PlanStarted | PredictionFailed)),
+            None,
+        )
+        if isinstance(last_event, PlanStarted):
+            return last_event
+        active = self.state.active_plan if last_event is None else None
+        return self.plans.get(active.plan_seq) if active is not None else None
 
     def close(self) -> None:
         with self._lock:

@@ -12,75 +12,83 @@ import numpy.typing as npt
 
 from lawbook.core.record import Frame
 from lawbook.view.motion_path import Point
-from lawbook.view.palette import RGB, css, palette
+from lawbook.view.palette import RGB, format_css, get_palette
 
 
-def png(frame: Frame, name: str) -> bytes:
+def encode_png(frame: Frame, palette_name: str) -> bytes:
     """An indexed PNG of H x W pixels, one a cell, in the colours of palette `name`."""
-    return indexed_png(frame, palette(name).colours[: int(frame.max()) + 1])
+    return encode_indexed_png(frame, get_palette(palette_name).colours[: int(frame.max()) + 1])
 
 
-def indexed_png(pixels: npt.NDArray[np.uint8], colours: Sequence[RGB]) -> bytes:
+def encode_indexed_png(pixels: npt.NDArray[np.uint8], colours: Sequence[RGB]) -> bytes:
     """A PNG of H x W pixels, each the number of a colour."""
     height, width = pixels.shape
     rows = np.zeros((height, width + 1), dtype=np.uint8)  # each row begins with its filter, 0: none
     rows[:, 1:] = pixels
     return (
         b"\x89PNG\r\n\x1a\n"
-        + _chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0))
-        + _chunk(b"PLTE", bytes(part for colour in colours for part in colour))
-        + _chunk(b"IDAT", zlib.compress(rows.tobytes(), 9))
-        + _chunk(b"IEND", b"")
+        + _encode_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0))
+        + _encode_chunk(b"PLTE", bytes(channel for colour in colours for channel in colour))
+        + _encode_chunk(b"IDAT", zlib.compress(rows.tobytes(), 9))
+        + _encode_chunk(b"IEND", b"")
     )
 
 
-def data_uri(frame: Frame, name: str) -> str:
-    return "data:image/png;base64," + base64.b64encode(png(frame, name)).decode()
+def encode_data_uri(frame: Frame, palette_name: str) -> str:
+    return "data:image/png;base64," + base64.b64encode(encode_png(frame, palette_name)).decode()
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
+def _encode_chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def rectangles(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
+def find_rectangles(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
     """Disjoint rectangles (row, column, height, width) that cover exactly the True cells, greedily, row by row."""
-    left = mask.copy()
-    found = []
+    uncovered = mask.copy()
+    rectangles = []
     for row, column in np.argwhere(mask).tolist():
-        if not left[row, column]:
+        if not uncovered[row, column]:
             continue
         width = 1
-        while column + width < left.shape[1] and left[row, column + width]:
+        while column + width < uncovered.shape[1] and uncovered[row, column + width]:
             width += 1
         height = 1
-        while row + height < left.shape[0] and left[row + height, column : column + width].all():
+        while row + height < uncovered.shape[0] and uncovered[row + height, column : column + width].all():
             height += 1
-        left[row : row + height, column : column + width] = False
-        found.append((row, column, height, width))
-    return found
+        uncovered[row : row + height, column : column + width] = False
+        rectangles.append((row, column, height, width))
+    return rectangles
 
 
-def outline(mask: npt.NDArray[np.bool_]) -> str:
+def format_outline(mask: npt.NDArray[np.bool_]) -> str:
     """An SVG path (one unit a cell) of the rectangles that cover the mask."""
-    return "".join(f"M{column} {row}h{width}v{height}h-{width}z" for row, column, height, width in rectangles(mask))
+    return "".join(f"M{column} {row}h{width}v{height}h-{width}z" for row, column, height, width in find_rectangles(mask))
 
 
-def svg_cells(frame: Frame, name: str) -> str:
+def render_svg_cells(frame: Frame, palette_name: str) -> str:
     """SVG paths of all cells, one unit a cell, one path a colour; the commonest colour is one rectangle behind them."""
     height, width = frame.shape
-    colours = palette(name).colours
+    colours = get_palette(palette_name).colours
     codes, counts = np.unique(frame, return_counts=True)
-    ground = int(codes[counts.argmax()])
-    parts = [f'<rect width="{width}" height="{height}" fill="{css(colours[ground])}"/>']
-    parts += [f'<path fill="{css(colours[code])}" d="{outline(frame == code)}"/>' for code in codes.tolist() if code != ground]
+    background_code = int(codes[counts.argmax()])
+    parts = [f'<rect width="{width}" height="{height}" fill="{format_css(colours[background_code])}"/>']
+    parts += [
+        f'<path fill="{format_css(colours[code])}" d="{format_outline(frame == code)}"/>'
+        for code in codes.tolist()
+        if code != background_code
+    ]
     return "".join(parts)
 
 
-def polyline(points: Sequence[Point]) -> str:
+def format_polyline(points: Sequence[Point]) -> str:
     """`points` of an SVG polyline, corners only."""
-    kept = [p for k, p in enumerate(points) if k in (0, len(points) - 1) or not _straight(points[k - 1], p, points[k + 1])]
-    return " ".join(f"{column:g},{row:g}" for row, column in kept)
+    corners = [
+        point
+        for index, point in enumerate(points)
+        if index in (0, len(points) - 1) or not _is_straight(points[index - 1], point, points[index + 1])
+    ]
+    return " ".join(f"{column:g},{row:g}" for row, column in corners)
 
 
-def _straight(one: Point, two: Point, three: Point) -> bool:
-    return (two[0] - one[0]) * (three[1] - two[1]) == (two[1] - one[1]) * (three[0] - two[0]) and two != one
+def _is_straight(first: Point, second: Point, third: Point) -> bool:
+    return (second[0] - first[0]) * (third[1] - second[1]) == (second[1] - first[1]) * (third[0] - second[0]) and second != first

@@ -28,7 +28,7 @@ BY_PATH = "py"
 
 _SCHEME = re.compile(r"[a-z][a-z0-9_-]*")
 _OPTION = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-_SEE = "`lawbook worlds` lists what there is."
+_HINT = "`lawbook worlds` lists what there is."
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class WorldAddress:
         """Read `scheme:name?option=value&option=value`. Raises UsageError with a sentence where it is malformed."""
         scheme, colon, rest = text.strip().partition(":")
         if not colon or not _SCHEME.fullmatch(scheme):
-            raise UsageError(f"{text!r} is no world; write a kind, a colon and a name, such as demo:maze?seed=3. {_SEE}")
+            raise UsageError(f"{text!r} is no world; write a kind, a colon and a name, such as demo:maze?seed=3. {_HINT}")
         name, mark, tail = rest.partition("?")
         if not name or re.search(r"\s", name):
-            raise UsageError(f"{text!r} names no world after {scheme + ':'!r}; write one, without spaces. {_SEE}")
+            raise UsageError(f"{text!r} names no world after {scheme + ':'!r}; write one, without spaces. {_HINT}")
         options: dict[str, str] = {}
         for part in tail.split("&") if mark else ():
             key, equals, value = part.partition("=")
@@ -63,26 +63,26 @@ class WorldAddress:
         return f"{self.scheme}:{self.name}" + (f"?{options}" if options else "")
 
 
-def world_source(scheme: str) -> WorldSource:
+def load_world_source(scheme: str) -> WorldSource:
     """The source behind a scheme, loaded: for `lawbook worlds` and for `make`. Raises UsageError when it is not to be had."""
-    entry = _entry(scheme)
-    return _as_source(plugins.load(entry, f"{scheme}: worlds"), entry.value)
+    entry = _find_entry_point(scheme)
+    return _require_source(plugins.load_entry_point(entry, f"{scheme}: worlds"), entry.value)
 
 
-def check(address: WorldAddress) -> None:
+def check_scheme(address: WorldAddress) -> None:
     """Refuse an unknown scheme before any process is started; loads nothing. Raises UsageError with the nearest known one."""
     if address.scheme != BY_PATH:
-        _entry(address.scheme)
+        _find_entry_point(address.scheme)
 
 
-def make(address: WorldAddress) -> World:
+def make_world(address: WorldAddress) -> World:
     """Build the world, in this process. Raises UsageError for an unknown name, a bad option, a missing package."""
-    entry = None if address.scheme == BY_PATH else _entry(address.scheme)
-    source, name = (world_source(address.scheme), address.name) if entry else _by_path(address)
+    entry = None if address.scheme == BY_PATH else _find_entry_point(address.scheme)
+    source, name = (load_world_source(address.scheme), address.name) if entry else _load_by_path(address)
     try:
         return source.make(name, address.options)
     except ImportError as error:
-        raise UsageError(plugins.missing(entry, f"{address.scheme}: worlds", error)) from error
+        raise UsageError(plugins.format_missing_package(entry, f"{address.scheme}: worlds", error)) from error
 
 
 def world_environment(address: WorldAddress, ticket: str = "") -> dict[str, str]:
@@ -90,45 +90,45 @@ def world_environment(address: WorldAddress, ticket: str = "") -> dict[str, str]
 
     ticket: how a play that goes on elsewhere is taken up again; empty where there is none.
     """
-    entry = plugins.offered(ENVIRONMENTS).get(address.scheme)
+    entry = plugins.list_entry_points(ENVIRONMENTS).get(address.scheme)
     if entry is None:
         return {}
-    hook = plugins.load(entry, f"{address.scheme}: worlds")
+    hook = plugins.load_entry_point(entry, f"{address.scheme}: worlds")
     assert callable(hook)
     environment: dict[str, str] = hook(address, ticket)
     return environment
 
 
-def unknown(scheme: str, name: str, known: Collection[str]) -> UsageError:
+def make_unknown_error(scheme: str, name: str, known: Collection[str]) -> UsageError:
     """What a source raises for a name it does not have."""
-    return UsageError(f"There is no world {scheme}:{name}.{plugins.nearest(name, known)} There is: {', '.join(known)}.")
+    return UsageError(f"There is no world {scheme}:{name}.{plugins.suggest_name(name, known)} There is: {', '.join(known)}.")
 
 
-def _entry(scheme: str) -> EntryPoint:
-    known = plugins.offered(GROUP)
-    if scheme not in known:
-        raise UsageError(f"There is no kind of world called {scheme!r}.{plugins.nearest(scheme, known)} {_SEE}")
-    return known[scheme]
+def _find_entry_point(scheme: str) -> EntryPoint:
+    schemes = plugins.list_entry_points(GROUP)
+    if scheme not in schemes:
+        raise UsageError(f"There is no kind of world called {scheme!r}.{plugins.suggest_name(scheme, schemes)} {_HINT}")
+    return schemes[scheme]
 
 
-def _by_path(address: WorldAddress) -> tuple[WorldSource, str]:
+def _load_by_path(address: WorldAddress) -> tuple[WorldSource, str]:
     module, colon, rest = address.name.partition(":")
     attribute, slash, name = rest.partition("/")
     if not (module and colon and attribute and slash and name):
         raise UsageError(f"{address} names no source; write py:package.module:SOURCE/name.")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)  # last, so that a file lying about here shadows nothing
+    working_folder = str(Path.cwd())
+    if working_folder not in sys.path:
+        sys.path.append(working_folder)  # last, so that a file lying about here shadows nothing
     try:
         source = getattr(importlib.import_module(module), attribute)
     except ImportError as error:
         raise UsageError(f"{address}: {module} could not be imported ({error}); check its name and where Python looks.") from error
     except AttributeError as error:
         raise UsageError(f"{address}: {module} has no {attribute}; name the object that makes worlds.") from error
-    return _as_source(source, f"{module}:{attribute}"), name
+    return _require_source(source, f"{module}:{attribute}"), name
 
 
-def _as_source(source: object, where: str) -> WorldSource:
+def _require_source(source: object, origin: str) -> WorldSource:
     if not isinstance(source, WorldSource):
-        raise UsageError(f"{where} makes no worlds; it needs a summary, names() and make(name, options).")
+        raise UsageError(f"{origin} makes no worlds; it needs a summary, names() and make(name, options).")
     return source

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lawbook.core.plugins import nearest
+from lawbook.core.plugins import suggest_name
 from lawbook.errors import UsageError
 
 
-class Options:
+class AddressOptions:
     """The options given to one world. Read each with its kind and default, then call `done`.
 
     world: its address without options, for the sentences. Every method raises UsageError.
     """
 
-    def __init__(self, world: str, given: Mapping[str, str]) -> None:
+    def __init__(self, world: str, options: Mapping[str, str]) -> None:
         self.world = world
-        self._given = given
-        self._known: list[str] = []
+        self._options = options
+        self._read_keys: list[str] = []
 
     def __contains__(self, key: str) -> bool:
-        return key in self._given
+        return key in self._options
 
-    def whole(self, key: str, default: int, *, low: int, high: int) -> int:
+    def get_int(self, key: str, default: int, *, low: int, high: int) -> int:
         """A whole number from `low` to `high`."""
         text = self._read(key)
         if text is None:
@@ -35,7 +35,7 @@ class Options:
             raise UsageError(f"{self.world}: {key} is a whole number from {low} to {high}, not {text!r}.")
         return value
 
-    def number(self, key: str, default: float, *, low: float, high: float) -> float:
+    def get_float(self, key: str, default: float, *, low: float, high: float) -> float:
         """A number from `low` to `high`."""
         text = self._read(key)
         if text is None:
@@ -48,7 +48,7 @@ class Options:
             raise UsageError(f"{self.world}: {key} is a number from {low} to {high}, not {text!r}.")
         return value
 
-    def flag(self, key: str, default: bool) -> bool:
+    def get_bool(self, key: str, default: bool) -> bool:
         """`true` or `false`."""
         text = self._read(key)
         if text is None:
@@ -57,20 +57,20 @@ class Options:
             raise UsageError(f"{self.world}: {key} is true or false, not {text!r}.")
         return text.lower() == "true"
 
-    def word(self, key: str, default: str, among: Sequence[str] = ()) -> str:
+    def get_str(self, key: str, default: str, choices: Sequence[str] = ()) -> str:
         """Any text, or one of those in `among`."""
         text = self._read(key)
-        if text is not None and among and text not in among:
-            raise UsageError(f"{self.world}: {key} is one of {', '.join(among)}, not {text!r}.{nearest(text, among)}")
+        if text is not None and choices and text not in choices:
+            raise UsageError(f"{self.world}: {key} is one of {', '.join(choices)}, not {text!r}.{suggest_name(text, choices)}")
         return default if text is None else text
 
-    def done(self) -> None:
+    def reject_unread(self) -> None:
         """Refuse whatever was given and never read."""
-        for key in self._given:
-            if key not in self._known:
-                takes = f"It takes: {', '.join(self._known)}." if self._known else "It takes none."
-                raise UsageError(f"{self.world} has no option {key!r}.{nearest(key, self._known)} {takes}")
+        for key in self._options:
+            if key not in self._read_keys:
+                hint = f"It takes: {', '.join(self._read_keys)}." if self._read_keys else "It takes none."
+                raise UsageError(f"{self.world} has no option {key!r}.{suggest_name(key, self._read_keys)} {hint}")
 
     def _read(self, key: str) -> str | None:
-        self._known.append(key)
-        return self._given.get(key)
+        self._read_keys.append(key)
+        return self._options.get(key)

@@ -7,13 +7,13 @@ from lawbook.core.record import Status
 STATES = ("NOT_PLAYED", "NOT_FINISHED", "WIN", "GAME_OVER")
 
 
-def outcome(state: str, completed: int, levels: int | None, before: int, *, reset: bool) -> tuple[Status, int]:
+def interpret_state(state: str, completed: int, levels: int | None, previous_level: int, *, reset: bool) -> tuple[Status, int]:
     """(status, level now being played) after an action or a reset.
 
     state: a name of STATES; completed: `levels_completed` now; levels: `win_levels`, None where unknown; before: the level before.
     COMPLETED when more levels are completed than before; a game that is won has completed them all, whatever it counts.
     """
-    level = max(completed, levels or before + 1) if state == "WIN" else completed
-    if not reset and level > before:
+    level = max(completed, levels or previous_level + 1) if state == "WIN" else completed
+    if not reset and level > previous_level:
         return Status.COMPLETED, level
     return (Status.OVER if state == "GAME_OVER" else Status.RUNNING), level

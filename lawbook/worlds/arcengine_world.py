@@ -6,7 +6,7 @@ from arcengine import ActionInput, ARCBaseGame, FrameDataRaw, GameAction
 
 from lawbook.core.record import RESET, Action, Observation, freeze
 from lawbook.errors import WorldError
-from lawbook.worlds.arcengine_outcome import outcome
+from lawbook.worlds.arcengine_outcome import interpret_state
 from lawbook.worlds.world import WorldSpec
 
 
@@ -33,25 +33,27 @@ class ArcGameWorld:
         pass
 
     def _send(self, action: Action) -> Observation:
-        answer = self._game.perform_action(ActionInput(id=GameAction.from_id(action.id), data=click(action)), raw=True)
-        seen = observed(answer, action, self._level)
-        self._level = seen.level
-        return seen
+        response = self._game.perform_action(ActionInput(id=GameAction.from_id(action.id), data=make_click_data(action)), raw=True)
+        observation = decode_observation(response, action, self._level)
+        self._level = observation.level
+        return observation
 
 
-def click(action: Action) -> dict[str, int]:
+def make_click_data(action: Action) -> dict[str, int]:
     """The engine's data of an action: x and y of a click, else nothing."""
     return {} if action.x is None or action.y is None else {"x": action.x, "y": action.y}
 
 
-def observed(answer: object, action: Action, before: int) -> Observation:
+def decode_observation(response: object, action: Action, previous_level: int) -> Observation:
     """What the engine answered to `action`, in level `before`, as an observation. Raises WorldError where it is none."""
-    if not isinstance(answer, FrameDataRaw) or not answer.frame:
+    if not isinstance(response, FrameDataRaw) or not response.frame:
         raise WorldError(f"The game gave no frame for action {action}; it has ended, and only a reset can follow.")
-    status, level = outcome(answer.state.name, answer.levels_completed, answer.win_levels, before, reset=action == RESET)
+    status, level = interpret_state(
+        response.state.name, response.levels_completed, response.win_levels, previous_level, reset=action == RESET
+    )
     return Observation(
-        frames=tuple(freeze(frame) for frame in answer.frame),  # now: some games draw over what they have returned
+        frames=tuple(freeze(frame) for frame in response.frame),  # now: some games draw over what they have returned
         status=status,
         level=level,
-        available=tuple(number for number in answer.available_actions if number != RESET.id),
+        available=tuple(number for number in response.available_actions if number != RESET.id),
     )

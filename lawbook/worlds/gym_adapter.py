@@ -11,24 +11,24 @@ import numpy.typing as npt
 
 from lawbook.core.record import Action, Observation, Status, freeze
 from lawbook.errors import UsageError
-from lawbook.worlds.address import unknown
-from lawbook.worlds.address_options import Options
+from lawbook.worlds.address import make_unknown_error
+from lawbook.worlds.address_options import AddressOptions
 from lawbook.worlds.world import World, WorldSpec
 
 if TYPE_CHECKING:
     import gymnasium
 
 
-def _no_options(options: Options) -> dict[str, Any]:
+def _read_no_options(options: AddressOptions) -> dict[str, Any]:
     return {}
 
 
-def _no_optimum(env: Any) -> int | None:
+def _find_no_optimum(env: Any) -> int | None:
     return None
 
 
 @dataclass(frozen=True)
-class Rule:
+class GymRule:
     """How one Gymnasium environment becomes a world. `env` is always the unwrapped environment.
 
     view(env, observation): an H x W grid of whole numbers from 0 to 255; the settled frame.
@@ -40,8 +40,8 @@ class Rule:
 
     view: Callable[[Any, Any], npt.ArrayLike]
     completed: Callable[[Any, Any, float], bool]
-    options: Callable[[Options], dict[str, Any]] = _no_options
-    optimum: Callable[[Any], int | None] = _no_optimum
+    options: Callable[[AddressOptions], dict[str, Any]] = _read_no_options
+    optimum: Callable[[Any], int | None] = _find_no_optimum
     example: str = ""
     about: str = ""
     palette: str = "gym"
@@ -53,7 +53,7 @@ class GymWorld:
     seed: what every reset repeats, so that one history has one outcome. Raises UsageError when its actions are not discrete.
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], rule: Rule, seed: int = 0) -> None:
+    def __init__(self, env: gymnasium.Env[Any, Any], rule: GymRule, seed: int = 0) -> None:
         from gymnasium.spaces import Discrete
 
         space = env.action_space
@@ -61,7 +61,7 @@ class GymWorld:
             raise UsageError(
                 f"{env.spec and env.spec.id} has no discrete actions ({space}); only environments that have are worlds."
             )
-        self._env, self._rule, self._seed, self._first = env, rule, seed, int(space.start)
+        self._env, self._rule, self._seed, self._first_action = env, rule, seed, int(space.start)
         self._actions = tuple(range(1, int(space.n) + 1))
         shape = self.reset().frame.shape
         self.spec = WorldSpec(
@@ -73,10 +73,10 @@ class GymWorld:
         return self._observe(observation, Status.RUNNING)
 
     def step(self, action: Action) -> Observation:
-        observation, reward, terminated, truncated, _ = self._env.step(action.id - 1 + self._first)
+        observation, reward, terminated, truncated, _ = self._env.step(action.id - 1 + self._first_action)
         if terminated:
-            won = self._rule.completed(self._env.unwrapped, observation, float(reward))
-            return self._observe(observation, Status.COMPLETED if won else Status.OVER)
+            is_goal = self._rule.completed(self._env.unwrapped, observation, float(reward))
+            return self._observe(observation, Status.COMPLETED if is_goal else Status.OVER)
         return self._observe(observation, Status.TRUNCATED if truncated else Status.RUNNING)
 
     def close(self) -> None:
@@ -93,7 +93,7 @@ class GymSource:
 
     scheme: str
     summary: str
-    rules: Mapping[str, Rule]
+    rules: Mapping[str, GymRule]
     package: str = "gymnasium"
 
     def names(self) -> Iterator[tuple[str, str]]:
@@ -107,17 +107,17 @@ class GymSource:
 
         if name not in self.rules:
             if name not in gymnasium.registry:
-                raise unknown(self.scheme, name, self.rules)
+                raise make_unknown_error(self.scheme, name, self.rules)
             raise UsageError(
                 f"Gymnasium has {name}, but nobody has said yet how it looks as a grid and when it is completed; register both "
                 f"in five lines (`python -m pydoc lawbook.worlds.gym_grids` shows them) and play py:yourmodule:SOURCE/{name}."
             )
-        rule, given = self.rules[name], Options(f"{self.scheme}:{name}", options)
-        settings = rule.options(given)
-        seed = given.whole("seed", 0, low=0, high=2**31 - 1)
-        given.done()
+        rule, address_options = self.rules[name], AddressOptions(f"{self.scheme}:{name}", options)
+        arguments = rule.options(address_options)
+        seed = address_options.get_int("seed", 0, low=0, high=2**31 - 1)
+        address_options.reject_unread()
         try:
-            env = gymnasium.make(name, disable_env_checker=True, **settings)
+            env = gymnasium.make(name, disable_env_checker=True, **arguments)
         except gymnasium.error.Error as error:
             raise UsageError(f"Gymnasium cannot make {name} ({error}); check its name and what it needs.") from error
         return GymWorld(env, rule, seed)

@@ -22,12 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from lawbook.errors import UsageError
-from lawbook.worlds.address_options import Options
-from lawbook.worlds.gym_adapter import GymSource, GymWorld, Rule
+from lawbook.worlds.address_options import AddressOptions
+from lawbook.worlds.gym_adapter import GymRule, GymSource, GymWorld
 
-__all__ = ["RULES", "SOURCE", "GymSource", "GymWorld", "Rule", "register", "shortest"]
+__all__ = ["RULES", "SOURCE", "GymRule", "GymSource", "GymWorld", "count_shortest_solution", "register"]
 
-RULES: dict[str, Rule] = {}
+RULES: dict[str, GymRule] = {}
 
 SOURCE = GymSource("gym", "Gymnasium environments with discrete actions, seen as a grid of whole numbers.", RULES)
 """The entry point `gym`; other packages may offer it under a name of their own after registering."""
@@ -38,10 +38,10 @@ def register(
 ) -> None:
     """Make the Gymnasium environment `env_id` playable; see Rule for what each argument is, `more` being options, optimum, example,
     about and palette. A second registration replaces the first."""
-    RULES[env_id] = Rule(view, completed, **more)
+    RULES[env_id] = GymRule(view, completed, **more)
 
 
-def shortest(env: Any, completed: Callable[[Any, Any, float], bool]) -> int | None:
+def count_shortest_solution(env: Any, completed: Callable[[Any, Any, float], bool]) -> int | None:
     """Fewest actions from the present state to a completion, breadth-first over the table `env.P` of Gymnasium's toy environments
     (state -> action -> [(probability, state, reward, terminated)]); None where something is left to chance, or there is no way."""
     start = int(env.s)
@@ -51,40 +51,40 @@ def shortest(env: Any, completed: Callable[[Any, Any, float], bool]) -> int | No
         for outcomes in env.P[state].values():
             if len(outcomes) != 1:
                 return None
-            ((_, after, reward, terminated),) = outcomes
-            if terminated and completed(env, after, reward):
+            ((_, successor, reward, terminated),) = outcomes
+            if terminated and completed(env, successor, reward):
                 return distance[state] + 1
-            if after not in distance and not terminated:
-                distance[after] = distance[state] + 1
-                queue.append(after)
+            if successor not in distance and not terminated:
+                distance[successor] = distance[state] + 1
+                queue.append(successor)
     return None
 
 
 # FrozenLake-v1 and CliffWalking-v1. The avatar is drawn over the cell it stands on, a hole included.
 FROZEN, HOLE, GOAL, START, AVATAR = range(5)
-_CODES = np.zeros(256, dtype=np.uint8)
-_CODES[[ord(letter) for letter in "FHGS"]] = FROZEN, HOLE, GOAL, START
+_LAKE_CODES = np.zeros(256, dtype=np.uint8)
+_LAKE_CODES[[ord(letter) for letter in "FHGS"]] = FROZEN, HOLE, GOAL, START
 
 
-def _lake_view(env: Any, state: int) -> npt.NDArray[np.uint8]:
-    grid: npt.NDArray[np.uint8] = _CODES[env.desc.view(np.uint8)]
+def _view_lake(env: Any, state: int) -> npt.NDArray[np.uint8]:
+    grid: npt.NDArray[np.uint8] = _LAKE_CODES[env.desc.view(np.uint8)]
     grid.flat[int(state)] = AVATAR
     return grid
 
 
-def _lake_completed(env: Any, state: int, reward: float) -> bool:
+def _is_lake_completed(env: Any, state: int, reward: float) -> bool:
     return bool(env.desc.flat[int(state)] == b"G")
 
 
-def _lake_options(options: Options) -> dict[str, Any]:
+def _read_lake_options(options: AddressOptions) -> dict[str, Any]:
     """Without map_seed: Gymnasium's own 4 x 4 or 8 x 8 map. With it: the random solvable map of that seed, each cell frozen with
     probability p. The time limit is 25 actions a side, which is what Gymnasium registers for its two maps."""
     from gymnasium.envs.toy_text.frozen_lake import MAPS, generate_random_map
 
-    slippery = options.flag("is_slippery", False)
-    size = options.whole("size", 8, low=2, high=32)
-    seed = options.whole("map_seed", 0, low=0, high=2**31 - 1)
-    p = options.number("p", 0.8, low=0.6, high=1.0)
+    slippery = options.get_bool("is_slippery", False)
+    size = options.get_int("size", 8, low=2, high=32)
+    seed = options.get_int("map_seed", 0, low=0, high=2**31 - 1)
+    p = options.get_float("p", 0.8, low=0.6, high=1.0)
     if "map_seed" in options:
         lake = generate_random_map(size, p, seed)
     elif "p" in options or f"{size}x{size}" not in MAPS:
@@ -96,17 +96,17 @@ def _lake_options(options: Options) -> dict[str, Any]:
 
 register(
     "FrozenLake-v1",
-    view=_lake_view,
-    completed=_lake_completed,
-    options=_lake_options,
-    optimum=lambda env: shortest(env, _lake_completed),
+    view=_view_lake,
+    completed=_is_lake_completed,
+    options=_read_lake_options,
+    optimum=lambda env: count_shortest_solution(env, _is_lake_completed),
     example="is_slippery=false&map_seed=7&size=8",
     about="Cross a frozen lake between its holes (map_seed, size 2 to 32, p, is_slippery).",
     palette="lake",
 )
 
 
-def _cliff_view(env: Any, state: int) -> npt.NDArray[np.uint8]:
+def _view_cliff(env: Any, state: int) -> npt.NDArray[np.uint8]:
     grid = np.full(env.shape, FROZEN, dtype=np.uint8)
     grid[-1, 1:-1] = HOLE  # the cliff: whoever steps off it stands at the start again
     grid[-1, -1] = GOAL
@@ -115,15 +115,15 @@ def _cliff_view(env: Any, state: int) -> npt.NDArray[np.uint8]:
     return grid
 
 
-def _cliff_completed(env: Any, state: int, reward: float) -> bool:
+def _is_cliff_completed(env: Any, state: int, reward: float) -> bool:
     return bool(state == env.nS - 1)  # it pays -1, like any other step
 
 
 register(
     "CliffWalking-v1",
-    view=_cliff_view,
-    completed=_cliff_completed,
-    optimum=lambda env: shortest(env, _cliff_completed),
+    view=_view_cliff,
+    completed=_is_cliff_completed,
+    optimum=lambda env: count_shortest_solution(env, _is_cliff_completed),
     about="Walk along a cliff; whoever falls stands at the start again.",
 )
 
@@ -135,30 +135,30 @@ TAXI, LADEN = 5, 10
 _TAXI_CODES = np.full(256, WALL, dtype=np.uint8)
 _TAXI_CODES[[ord(letter) for letter in " :"]] = FLOOR
 _TAXI_CODES[[ord(letter) for letter in "RGYB"]] = STAND
-_INSIDE = 4
+_IN_TAXI = 4
 
 
-def _taxi_view(env: Any, state: int) -> npt.NDArray[np.uint8]:
+def _view_taxi(env: Any, state: int) -> npt.NDArray[np.uint8]:
     row, column, passenger, destination = env.decode(int(state))
-    places = [(1 + down, 1 + 2 * right) for down, right in env.locs]
+    stands = [(1 + down, 1 + 2 * right) for down, right in env.locs]
     grid: npt.NDArray[np.uint8] = _TAXI_CODES[env.desc.view(np.uint8)]
-    if passenger != _INSIDE:
-        grid[places[passenger]] = PASSENGER
-    grid[places[destination]] = DESTINATION
-    grid[1 + row, 1 + 2 * column] += LADEN if passenger == _INSIDE else TAXI
+    if passenger != _IN_TAXI:
+        grid[stands[passenger]] = PASSENGER
+    grid[stands[destination]] = DESTINATION
+    grid[1 + row, 1 + 2 * column] += LADEN if passenger == _IN_TAXI else TAXI
     return grid
 
 
-def _taxi_completed(env: Any, state: int, reward: float) -> bool:
+def _is_taxi_completed(env: Any, state: int, reward: float) -> bool:
     _, _, passenger, destination = env.decode(int(state))
     return bool(passenger == destination)
 
 
 register(
     "Taxi-v4",
-    view=_taxi_view,
-    completed=_taxi_completed,
-    optimum=lambda env: shortest(env, _taxi_completed),
+    view=_view_taxi,
+    completed=_is_taxi_completed,
+    optimum=lambda env: count_shortest_solution(env, _is_taxi_completed),
     example="seed=3",
     about="Fetch a passenger and set him down where he wants to be (seed: where all three are at first).",
 )

@@ -16,53 +16,53 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lawbook.worlds.gym_adapter import GymSource, Rule
+from lawbook.worlds.gym_adapter import GymRule, GymSource
 
-Completed = Callable[[Any, Any, float], bool]
+CompletionTest = Callable[[Any, Any, float], bool]
 
 AGENT = 10
 """MiniGrid's number of the agent among its objects."""
 
 
-def code(cells: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+def encode_cells(cells: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """One number from 0 to 239 for each (object, colour, state), the last axis of `cells`; object from 1, colour below 6, state
     below 4."""
     return (cells[..., 0] - 1) * 24 + cells[..., 1] * 4 + cells[..., 2]
 
 
-def view(env: Any, observation: Any) -> npt.NDArray[np.uint8]:
+def render_grid(env: Any, observation: Any) -> npt.NDArray[np.uint8]:
     """What `minigrid.wrappers.FullyObsWrapper` shows, rows first, as codes; `observation` shows less and is not used."""
     cells = env.grid.encode()
     column, row = env.agent_pos
     cells[column, row] = AGENT, 0, env.agent_dir
-    return code(cells).T
+    return encode_cells(cells).T
 
 
-def on_goal(env: Any, observation: Any, reward: float) -> bool:
+def is_on_goal(env: Any, observation: Any, reward: float) -> bool:
     """The agent stands on a goal. Terminated anywhere else, it stands in lava."""
     cell = env.grid.get(*env.agent_pos)
     return cell is not None and cell.type == "goal"
 
 
-def door_open(env: Any, observation: Any, reward: float) -> bool:
+def is_door_open(env: Any, observation: Any, reward: float) -> bool:
     """The mission of Unlock: its door has been opened."""
     return bool(env.door.is_open)
 
 
-def shortest(env: Any, completed: Completed) -> int | None:
+def count_shortest_solution(env: Any, completed: CompletionTest) -> int | None:
     """Fewest actions from the state after a reset to completion, breadth-first over the environment's own `step`.
 
     Only turning, walking, picking up and opening are tried: nothing is in the way in these environments, so that putting something
     down never helps. None when there is no way within the environment's time limit.
     """
-    do = env.actions
+    moves = env.actions
     doors = [cell for cell in env.grid.grid if cell is not None and cell.type == "door"]
 
-    def present() -> tuple[Any, ...]:  # what has been picked up is carried still, so this says all that has changed
+    def read_state() -> tuple[Any, ...]:  # what has been picked up is carried still, so this says all that has changed
         flags = tuple((door.is_open, door.is_locked) for door in doors)
         return (int(env.agent_pos[0]), int(env.agent_pos[1]), int(env.agent_dir), env.carrying, flags)
 
-    def go_back(state: tuple[Any, ...]) -> None:
+    def restore_state(state: tuple[Any, ...]) -> None:
         column, row, env.agent_dir, env.carrying, flags = state
         env.agent_pos, env.step_count, env.grid.grid = (column, row), distance[state], list(cells[state])
         for door, (is_open, is_locked) in zip(doors, flags, strict=True):
@@ -70,39 +70,48 @@ def shortest(env: Any, completed: Completed) -> int | None:
 
     env.gen_obs = dict  # what the agent would see costs nearly all of a step
     try:
-        start = present()
+        start = read_state()
         cells = {start: list(env.grid.grid)}
         distance, queue = {start: 0}, deque([start])
         while queue:
             state = queue.popleft()
-            for action in (do.left, do.right, do.forward, do.pickup, do.toggle):
-                go_back(state)
+            for action in (moves.left, moves.right, moves.forward, moves.pickup, moves.toggle):
+                restore_state(state)
                 _, reward, terminated, truncated, _ = env.step(action)
                 if terminated and completed(env, None, reward):
                     return distance[state] + 1
-                after = present()
-                if after not in distance and not terminated and not truncated:
-                    distance[after], cells[after] = distance[state] + 1, env.grid.grid
-                    queue.append(after)
+                successor = read_state()
+                if successor not in distance and not terminated and not truncated:
+                    distance[successor], cells[successor] = distance[state] + 1, env.grid.grid
+                    queue.append(successor)
         return None
     finally:
         del env.gen_obs
 
 
-def _rule(completed: Completed, about: str = "", example: str = "") -> Rule:
-    return Rule(view, completed, optimum=lambda env: shortest(env, completed), about=about, example=example, palette="minigrid")
+def _make_rule(completed: CompletionTest, about: str = "", example: str = "") -> GymRule:
+    return GymRule(
+        render_grid,
+        completed,
+        optimum=lambda env: count_shortest_solution(env, completed),
+        about=about,
+        example=example,
+        palette="minigrid",
+    )
 
 
-RULES: dict[str, Rule] = {
-    "MiniGrid-Empty-8x8-v0": _rule(on_goal, "An empty room with a goal; also 5x5, 6x6, 16x16, and Random-5x5, Random-6x6 (seed)."),
-    "MiniGrid-DoorKey-6x6-v0": _rule(
-        on_goal, "Take the key, unlock the door, reach the goal; also 5x5, 8x8, 16x16 (seed).", "seed=1"
+RULES: dict[str, GymRule] = {
+    "MiniGrid-Empty-8x8-v0": _make_rule(
+        is_on_goal, "An empty room with a goal; also 5x5, 6x6, 16x16, and Random-5x5, Random-6x6 (seed)."
     ),
-    "MiniGrid-FourRooms-v0": _rule(on_goal, "Four rooms with gaps in their walls, 100 actions at most (seed).", "seed=2"),
-    "MiniGrid-LavaGapS6-v0": _rule(on_goal, "Through the gap in a strip of lava; also S5, S7 (seed).", "seed=1"),
-    "MiniGrid-Unlock-v0": _rule(door_open, "Find the key and open the door (seed).", "seed=1"),
+    "MiniGrid-DoorKey-6x6-v0": _make_rule(
+        is_on_goal, "Take the key, unlock the door, reach the goal; also 5x5, 8x8, 16x16 (seed).", "seed=1"
+    ),
+    "MiniGrid-FourRooms-v0": _make_rule(is_on_goal, "Four rooms with gaps in their walls, 100 actions at most (seed).", "seed=2"),
+    "MiniGrid-LavaGapS6-v0": _make_rule(is_on_goal, "Through the gap in a strip of lava; also S5, S7 (seed).", "seed=1"),
+    "MiniGrid-Unlock-v0": _make_rule(is_door_open, "Find the key and open the door (seed).", "seed=1"),
     **{
-        f"MiniGrid-{name}-v0": _rule(on_goal)
+        f"MiniGrid-{name}-v0": _make_rule(is_on_goal)
         for name in (
             *("Empty-5x5", "Empty-6x6", "Empty-16x16", "Empty-Random-5x5", "Empty-Random-6x6"),
             *("DoorKey-5x5", "DoorKey-8x8", "DoorKey-16x16", "LavaGapS5", "LavaGapS7"),

@@ -75,7 +75,9 @@ class WorldSource(Protocol):
         ...
 
 
-def refuses_action(spec: WorldSpec, last: Observation, action: Action, *, now: bool = True) -> str | None:
+def explain_refusal(
+    spec: WorldSpec, last_observation: Observation, action: Action, *, check_availability: bool = True
+) -> str | None:
     """Why this action cannot be sent, as a sentence; None when it can. Engines bill nonsense instead of refusing it.
 
     now: also ask whether the world accepts it at present (for an action later in a plan only the spec is known). RESET is not
@@ -95,8 +97,10 @@ def refuses_action(spec: WorldSpec, last: Observation, action: Action, *, now: b
             return f"A click at x={action.x}, y={action.y} lies outside; x is 0 to {width - 1}, y is 0 to {height - 1}."
     elif action.x is not None or action.y is not None:
         return f"Action {action.id} takes no coordinates; send it without x and y."
-    if now and last.status in (Status.OVER, Status.TRUNCATED):
+    if check_availability and last_observation.status in (Status.OVER, Status.TRUNCATED):
         return "The level is over; only a reset makes sense now."
-    if now and action.id not in last.available:
-        return f"Action {action.id} is not available now; available are {', '.join(map(str, last.available)) or 'none'}."
+    if check_availability and action.id not in last_observation.available:
+        return (
+            f"Action {action.id} is not available now; available are {', '.join(map(str, last_observation.available)) or 'none'}."
+        )
     return None

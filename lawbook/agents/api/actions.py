@@ -7,381 +7,415 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from lawbook.agents.api.change_detection import changed_nothing
-from lawbook.agents.api.external_mind import AtTheWheel, unanswered
-from lawbook.agents.api.notation import actions_of, place_of, written
-from lawbook.agents.api.operation import OK, REFUSED, Reply
-from lawbook.agents.api.status import next_step, reason_of
-from lawbook.agents.api.views import came
-from lawbook.agents.api.workspace import FIDELITY, differing
+from lawbook.agents.api.change_detection import describe_unchanged
+from lawbook.agents.api.external_mind import ExternalAgentMind, describe_missing_answers
+from lawbook.agents.api.notation import format_actions, parse_actions, parse_place
+from lawbook.agents.api.operation import OK, REFUSED, CommandResult
+from lawbook.agents.api.status import format_reason, suggest_next_step
+from lawbook.agents.api.views import describe_outcome
+from lawbook.agents.api.workspace import FIDELITY, find_changed_files
 from lawbook.core import frame_text
-from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, misshapen, trace
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, find_rule_citations, validate_files
 from lawbook.core.record import Action, Observation, Status
-from lawbook.core.results import Fault, Limits, NoPlan, Outcome, Sent, Subgoal, Verdict
+from lawbook.core.results import ExecutionResult, Limits, NoPlan, ProgramError, Subgoal, Verdict, VerdictKind
 from lawbook.errors import RefusedError, UsageError
 from lawbook.planning.planner import roll
 from lawbook.protocols import gate
-from lawbook.runs.state import Ending
+from lawbook.runs.state import RunOutcome
 from lawbook.verification.replay import verify as replayed
-from lawbook.worlds.world import refuses_action
+from lawbook.worlds.world import explain_refusal
 
 if TYPE_CHECKING:
-    from lawbook.agents.api.dispatcher import Call
+    from lawbook.agents.api.dispatcher import CommandContext
 
 
-MOST_SIMULATED = 200
+MAX_SIMULATED_ACTIONS = 200
 """Actions of one simulation."""
-MOST_SECONDS = 500
+MAX_COMMAND_SEARCH_SECONDS = 500
 """Of a search: nobody else is answered meanwhile, and an MCP client waits 600."""
-GROUPS = 40
+MAX_GROUPS = 40
 """Of numbers of changed cells, alike ones in a row counted once."""
 
 
 # -- believing -------------------------------------------------------------------------------------------------------------------
 
 
-def propose(call: Call, decision: str, message: str = "") -> Reply:
+def propose(context: CommandContext, decision: str, message: str = "") -> CommandResult:
     """Hand the workspace's files to the gate: decision rules, the whole record replayed, fidelity."""
-    session, member = call.session, call.own
-    standing = call.workspace_hypothesis()
-    _answer_for(call, standing, decision)
-    rulebook = standing.rulebook if session.rules.needs_rulebook else None
+    session, member = context.session, context.member_state
+    hypothesis = context.read_hypothesis()
+    _require_fidelity_answers(context, hypothesis, decision)
+    rulebook = hypothesis.rulebook if session.protocol.needs_rulebook else None
     version = member.version
-    verdict = session.propose(Proposal(Decision(decision), rulebook, standing.files, message), call.member)
+    verdict = session.propose(Proposal(Decision(decision), rulebook, hypothesis.files, message), context.member)
     if not verdict.admissible:
-        return Reply(f"refused ({verdict.outcome}): {reason_of(verdict)}{_after_refusal(verdict)}", REFUSED)
-    told = f"accepted as version {member.version}" if member.version != version else f"accepted; version {member.version} stands"
+        return CommandResult(f"refused ({verdict.outcome}): {format_reason(verdict)}{_suggest_repair(verdict)}", REFUSED)
+    summary = f"accepted as version {member.version}" if member.version != version else f"accepted; version {member.version} stands"
     steps = f", {verdict.replayed:,} steps replayed exactly" if verdict.replayed else ""
-    return Reply(f"{told}{steps}. Next: {next_step(call)}")
+    return CommandResult(f"{summary}{steps}. Next: {suggest_next_step(context)}")
 
 
-def _after_refusal(verdict: Verdict) -> str:
+def _suggest_repair(verdict: Verdict) -> str:
     """What to do about it, where the reason does not say so itself."""
     match verdict.outcome:
-        case Outcome.COUNTEREXAMPLE:
+        case VerdictKind.COUNTEREXAMPLE:
             return "\nIs the rulebook wrong (revise_rulebook) or only the code (repair_code)? ./law counterexample shows the place."
-        case Outcome.FAULT:
+        case VerdictKind.FAULT:
             return "\nMend the program; ./law verify tries it without proposing."
         case _:
             return ""
 
 
-def _answer_for(call: Call, standing: Hypothesis, decision: str) -> None:
+def _require_fidelity_answers(context: CommandContext, hypothesis: Hypothesis, decision: str) -> None:
     """Take the agent's answers per rule, where it is asked for them. They are looked for first: a text that was judged and refused
     is not judged again on the same record, and the answers are no part of it."""
-    mind = call.session.mind
-    if not isinstance(mind, AtTheWheel) or mind.judged_by is not None or not call.session.rules.needs_fidelity:
+    mind = context.session.mind
+    if not isinstance(mind, ExternalAgentMind) or mind.judge_mind is not None or not context.session.protocol.needs_fidelity:
         return
-    mind.written[call.member] = text = call.workspace.read(FIDELITY) if call.workspace.has(FIDELITY) else ""
-    missing = unanswered(standing, text) if decision != Decision.RETAIN else ""
+    mind.fidelity_texts[context.member] = text = context.workspace.read(FIDELITY) if context.workspace.has(FIDELITY) else ""
+    missing = describe_missing_answers(hypothesis, text) if decision != Decision.RETAIN else ""
     if missing:
         raise RefusedError(missing)
 
 
-def verify(call: Call) -> Reply:
+def verify(context: CommandContext) -> CommandResult:
     """Try the workspace's files on the whole record, and their citations, without proposing anything."""
-    session = call.session
-    standing = call.workspace_hypothesis()
-    unusable = misshapen(standing)
-    if unusable:
-        raise RefusedError(unusable)
-    program = session.host.load(standing.files)
-    if isinstance(program, Fault):
-        return Reply(f"The program does not load: {program.reason}", REFUSED)
-    failed = session.counterexample(call.member)
-    verdict = replayed(program, session.record, first=[failed.trajectory] if failed else [], compares=session.rules.compares)
-    cited = _citations(standing) if session.rules.needs_rulebook else ""
+    session = context.session
+    hypothesis = context.read_hypothesis()
+    problem = validate_files(hypothesis)
+    if problem:
+        raise RefusedError(problem)
+    program = session.host.load(hypothesis.files)
+    if isinstance(program, ProgramError):
+        return CommandResult(f"The program does not load: {program.reason}", REFUSED)
+    last_counterexample = session.get_counterexample(context.member)
+    verdict = replayed(
+        program,
+        session.record,
+        first=[last_counterexample.trajectory] if last_counterexample else [],
+        compared_fields=session.protocol.compared_fields,
+    )
+    citation_remarks = _describe_citations(hypothesis) if session.protocol.needs_rulebook else ""
     if not verdict.admissible:
-        where = verdict.counterexample
-        place = f"{where.trajectory}.{where.step}: " if where else ""
-        return Reply(f"not verified ({verdict.outcome}). {place}{reason_of(verdict)}", REFUSED)
-    same = call.own.hypothesis is not None and not differing(call.own.hypothesis, standing)
-    then = "It stands already." if same and call.own.admissible else "Propose it."
-    return Reply(f"verified: all {verdict.replayed:,} steps on record are reproduced exactly. {then}{cited}")
+        counterexample = verdict.counterexample
+        place = f"{counterexample.trajectory}.{counterexample.step}: " if counterexample else ""
+        return CommandResult(f"not verified ({verdict.outcome}). {place}{format_reason(verdict)}", REFUSED)
+    is_unchanged = context.member_state.hypothesis is not None and not find_changed_files(
+        context.member_state.hypothesis, hypothesis
+    )
+    advice = "It stands already." if is_unchanged and context.member_state.admissible else "Propose it."
+    return CommandResult(f"verified: all {verdict.replayed:,} steps on record are reproduced exactly. {advice}{citation_remarks}")
 
 
-def _citations(hypothesis: Hypothesis) -> str:
+def _describe_citations(hypothesis: Hypothesis) -> str:
     """What the mechanical trace has to say, for whoever judges fidelity."""
-    found = trace(hypothesis)
-    told = []
-    if not found.rules:
-        told.append("the rulebook numbers no rules (R1, R2, ... at the start of a line)")
-    if found.uncited:
-        told.append(f"no line of code cites {', '.join(found.uncited)}")
-    if found.unknown:
-        told.append(f"the code cites {', '.join(found.unknown)}, which the rulebook does not hold")
-    return f" But {'; '.join(told)}." if told else ""
+    citations = find_rule_citations(hypothesis)
+    remarks = []
+    if not citations.rules:
+        remarks.append("the rulebook numbers no rules (R1, R2, ... at the start of a line)")
+    if citations.uncited:
+        remarks.append(f"no line of code cites {', '.join(citations.uncited)}")
+    if citations.unknown:
+        remarks.append(f"the code cites {', '.join(citations.unknown)}, which the rulebook does not hold")
+    return f" But {'; '.join(remarks)}." if remarks else ""
 
 
 # -- looking ahead ---------------------------------------------------------------------------------------------------------------
 
 
-def simulate(call: Call, actions: Sequence[str], at: str = "now", board: bool = False) -> str:
+def simulate(context: CommandContext, actions: Sequence[str], at: str = "now", board: bool = False) -> str:
     """What the workspace's program says these actions would show. Nothing is sent. Where they are on record, what differs."""
-    session = call.session
-    trajectory, step = place_of(at, session.record)
-    chosen = actions_of(actions)
-    if len(chosen) > MOST_SIMULATED:
-        raise UsageError(f"{len(chosen):,} actions are too many to look at; simulate at most {MOST_SIMULATED}.")
-    there = session.record.trajectories[trajectory]
-    program = session.host.load(call.workspace.program())
-    if isinstance(program, Fault):
+    session = context.session
+    trajectory, step = parse_place(at, session.record)
+    chosen_actions = parse_actions(actions)
+    if len(chosen_actions) > MAX_SIMULATED_ACTIONS:
+        raise UsageError(f"{len(chosen_actions):,} actions are too many to look at; simulate at most {MAX_SIMULATED_ACTIONS}.")
+    recorded = session.record.trajectories[trajectory]
+    program = session.host.load(context.workspace.read_program())
+    if isinstance(program, ProgramError):
         raise RefusedError(f"The program does not load: {program.reason}")
-    rolled = roll(program, session.prefix(trajectory, step), chosen)
-    if isinstance(rolled, Fault):
-        raise RefusedError(f"The program fails on those actions: {rolled.reason}")
-    seen, known = rolled[0], [action for action, _ in there.steps[step : step + len(chosen)]]
-    before, lines = there.frame(step), []
-    for k, (action, one) in enumerate(zip(chosen, seen, strict=True), 1):
-        told = f"+{k} action {action}, {one.status}: {frame_text.difference(before, one.frame)}"
-        if k <= len(known) and known[:k] == list(chosen[:k]):
-            really = there.steps[step + k - 1][1]
-            if really.status is Status.COMPLETED:
-                wrong = "" if one.status is really.status else f"on record it is {really.status}"
+    rollout = roll(program, session.get_prefix(trajectory, step), chosen_actions)
+    if isinstance(rollout, ProgramError):
+        raise RefusedError(f"The program fails on those actions: {rollout.reason}")
+    predictions, recorded_actions = rollout[0], [action for action, _ in recorded.steps[step : step + len(chosen_actions)]]
+    before, lines = recorded.get_frame(step), []
+    for k, (action, prediction) in enumerate(zip(chosen_actions, predictions, strict=True), 1):
+        line = f"+{k} action {action}, {prediction.status}: {frame_text.format_difference(before, prediction.frame)}"
+        if k <= len(recorded_actions) and recorded_actions[:k] == list(chosen_actions[:k]):
+            observation = recorded.steps[step + k - 1][1]
+            if observation.status is Status.COMPLETED:
+                difference = "" if prediction.status is observation.status else f"on record it is {observation.status}"
             else:
-                told_status = "" if one.status is really.status else f"{really.status}; "
-                wrong = told_status + frame_text.difference(one.frame, really.frame)
-                wrong = "" if wrong == "nothing changed" else f"predicted -> on record: {wrong}"
-            told += f"\n  {wrong or 'as on record'}"
-        lines.append(told)
-        before = one.frame
-    if board and seen:
-        lines.append(frame_text.board(seen[-1].frame))
+                status_difference = "" if prediction.status is observation.status else f"{observation.status}; "
+                difference = status_difference + frame_text.format_difference(prediction.frame, observation.frame)
+                difference = "" if difference == "nothing changed" else f"predicted -> on record: {difference}"
+            line += f"\n  {difference or 'as on record'}"
+        lines.append(line)
+        before = prediction.frame
+    if board and predictions:
+        lines.append(frame_text.format_board(predictions[-1].frame))
     return "\n".join(lines)
 
 
 def plan(
-    call: Call,
+    context: CommandContext,
     subgoal: str | None = None,
     message: str = "",
     seconds: int | None = None,
     nodes: int | None = None,
     bare: bool = False,
-) -> str | Reply:
+) -> str | CommandResult:
     """The shortest way in the accepted program, within the budget, to the goal or to a subgoal."""
-    call.require_proposed()
-    found = call.session.plan(call.member, call.subgoal(subgoal, message), _limits(call, seconds, nodes))
-    if isinstance(found, NoPlan):
-        return Reply(f"no plan: {found.reason} {_no_plan(found)}Name a --subgoal, probe, or mend the model.", REFUSED)
-    if not found.actions:
-        return Reply("Nothing to do: it holds already, says the program.", REFUSED)
+    context.require_proposed()
+    result = context.session.plan(context.member, context.make_subgoal(subgoal, message), _make_limits(context, seconds, nodes))
+    if isinstance(result, NoPlan):
+        return CommandResult(
+            f"no plan: {result.reason} {_suggest_search_limit(result)}Name a --subgoal, probe, or mend the model.", REFUSED
+        )
+    if not result.actions:
+        return CommandResult("Nothing to do: it holds already, says the program.", REFUSED)
     if bare:
-        return written(found.actions, 100_000)
-    sure = "shortest" if found.certified else f"found by {found.method}" + (f", cut by {found.cut}" if found.cut else "")
-    return f"{len(found.actions)} actions ({sure}; {found.nodes:,} states): {written(found.actions, 2000)}"
+        return format_actions(result.actions, 100_000)
+    quality = "shortest" if result.certified else f"found by {result.method}" + (f", cut by {result.cut}" if result.cut else "")
+    return f"{len(result.actions)} actions ({quality}; {result.nodes:,} states): {format_actions(result.actions, 2000)}"
 
 
-def _limits(call: Call, seconds: int | None, nodes: int | None) -> Limits:
+def _make_limits(context: CommandContext, seconds: int | None, nodes: int | None) -> Limits:
     """Those of the run's searches, or what was asked for instead. The session sees to the rest."""
-    limits = call.session.limits
-    if seconds is not None and not 0 < seconds <= MOST_SECONDS:
-        raise UsageError(f"A search may take 1 to {MOST_SECONDS} seconds.")
+    limits = context.session.limits
+    if seconds is not None and not 0 < seconds <= MAX_COMMAND_SEARCH_SECONDS:
+        raise UsageError(f"A search may take 1 to {MAX_COMMAND_SEARCH_SECONDS} seconds.")
     if seconds is not None:
         limits = replace(limits, seconds=float(seconds))
     return limits if nodes is None else replace(limits, nodes=nodes)
 
 
-def _no_plan(found: NoPlan) -> str:
+def _suggest_search_limit(no_plan: NoPlan) -> str:
     """What to do where a search was cut by a limit that can be raised; else an empty string."""
     return {
-        "seconds": f"Give it more by --seconds (to {MOST_SECONDS}), or write a heuristic(state). ",
+        "seconds": f"Give it more by --seconds (to {MAX_COMMAND_SEARCH_SECONDS}), or write a heuristic(state). ",
         "nodes": "Give it more by --nodes and --seconds, or write a heuristic(state). ",
-    }.get(found.cut or "", "")
+    }.get(no_plan.cut or "", "")
 
 
 # -- acting ----------------------------------------------------------------------------------------------------------------------
 
 
 def execute(
-    call: Call,
+    context: CommandContext,
     actions: Sequence[str] = (),
     subgoal: str | None = None,
     message: str = "",
     seconds: int | None = None,
     nodes: int | None = None,
     on: bool = False,
-) -> Reply:
+) -> CommandResult:
     """Send a plan; without actions, plan first and send that. Every action is predicted on disk before it is sent.
 
     Where no model foresees anything, the first action that changes nothing stops the rest, unless `on`."""
-    call.require_proposed()
-    target = call.subgoal(subgoal, message)
-    given = chosen = actions_of(actions)
-    if not chosen:
-        if not call.own.admissible:
+    context.require_proposed()
+    target = context.make_subgoal(subgoal, message)
+    requested_actions = chosen_actions = parse_actions(actions)
+    if not chosen_actions:
+        if not context.member_state.admissible:
             raise RefusedError("There is no admissible program to plan in; name the actions, or propose one that verifies.")
-        found = call.session.plan(call.member, target, _limits(call, seconds, nodes))
-        if isinstance(found, NoPlan):
-            raise RefusedError(f"There is no plan to execute: {found.reason} {_no_plan(found)}Name a --subgoal, or probe.")
-        chosen = found.actions
-    before, count = call.session.observe(), call.session.state.sent
-    trajectory, step = len(call.session.record) - 1, len(call.session.record.here)
-    blind = not call.own.admissible and not call.session.rules.needs_hypothesis
-    watched = blind and not on and len(chosen) > 1
-    sent = _one_by_one(call, chosen, target) if watched else call.session.execute(chosen, target, call.member)
-    done = call.session.state.sent - count
-    head = f"sent {done} of {len(chosen)} actions"
-    if done < len(chosen) or not given:
-        head += f": {written(chosen[:done], 400) or 'none'}"
-    return Reply("\n".join([head, *_outcome(call, sent, before, trajectory, step, done)]), _code(call, sent, done == len(chosen)))
+        result = context.session.plan(context.member, target, _make_limits(context, seconds, nodes))
+        if isinstance(result, NoPlan):
+            raise RefusedError(
+                f"There is no plan to execute: {result.reason} {_suggest_search_limit(result)}Name a --subgoal, or probe."
+            )
+        chosen_actions = result.actions
+    before, n_before = context.session.get_observation(), context.session.state.n_actions
+    trajectory, step = len(context.session.record) - 1, len(context.session.record.current)
+    is_unpredicted = not context.member_state.admissible and not context.session.protocol.needs_hypothesis
+    stops_when_unchanged = is_unpredicted and not on and len(chosen_actions) > 1
+    execution = (
+        _execute_one_by_one(context, chosen_actions, target)
+        if stops_when_unchanged
+        else context.session.execute(chosen_actions, target, context.member)
+    )
+    n_sent = context.session.state.n_actions - n_before
+    summary = f"sent {n_sent} of {len(chosen_actions)} actions"
+    if n_sent < len(chosen_actions) or not requested_actions:
+        summary += f": {format_actions(chosen_actions[:n_sent], 400) or 'none'}"
+    return CommandResult(
+        "\n".join([summary, *_describe_outcome(context, execution, before, trajectory, step, n_sent)]),
+        _choose_exit_code(context, execution, n_sent == len(chosen_actions)),
+    )
 
 
-def _one_by_one(call: Call, actions: tuple[Action, ...], target: Subgoal | None) -> Sent:
+def _execute_one_by_one(context: CommandContext, actions: tuple[Action, ...], target: Subgoal | None) -> ExecutionResult:
     """Send them until one changes nothing, or until what a plan ends with. Refused as one, before anything is sent."""
-    session = call.session
-    refusal = gate.refuses_length(len(actions), session.left)
+    session = context.session
+    refusal = gate.explain_length_refusal(len(actions), session.actions_left)
     for k, action in enumerate(actions):
-        refusal = refusal or refuses_action(session.world.spec, session.observe(), action, now=k == 0)
+        refusal = refusal or explain_refusal(session.world.spec, session.get_observation(), action, check_availability=k == 0)
     if refusal:
         raise RefusedError(refusal)
-    sent: list[Action] = []
-    last = Sent((), None)
+    sent_actions: list[Action] = []
+    result = ExecutionResult((), None)
     for k, action in enumerate(actions, 1):
         try:
-            one = session.execute([action], target, call.member)
+            step_result = session.execute([action], target, context.member)
         except RefusedError as error:
-            if not sent:
+            if not sent_actions:
                 raise
-            return replace(last, actions=tuple(sent), halted=str(error))
-        sent += one.actions
-        last = replace(one, actions=tuple(sent))
-        if one.halted or session.ended or one.observation is None or one.observation.status is not Status.RUNNING:
-            return last
-        still = changed_nothing(session.record) if k < len(actions) else ""
-        if still:
-            return replace(last, halted=f"stopped after {k} of {len(actions)}: action {k} changed {still} (--on sends all)")
-    return last
+            return replace(result, actions=tuple(sent_actions), halt_reason=str(error))
+        sent_actions += step_result.actions
+        result = replace(step_result, actions=tuple(sent_actions))
+        if (
+            step_result.halt_reason
+            or session.outcome
+            or step_result.observation is None
+            or step_result.observation.status is not Status.RUNNING
+        ):
+            return result
+        unchanged = describe_unchanged(session.record) if k < len(actions) else ""
+        if unchanged:
+            return replace(
+                result, halt_reason=f"stopped after {k} of {len(actions)}: action {k} changed {unchanged} (--on sends all)"
+            )
+    return result
 
 
-def probe(call: Call, action: str, message: str) -> Reply:
+def probe(context: CommandContext, action: str, message: str) -> CommandResult:
     """Send one action to learn something, with the question it answers."""
-    chosen = actions_of([action])
-    if len(chosen) != 1:
+    chosen_actions = parse_actions([action])
+    if len(chosen_actions) != 1:
         raise UsageError("A probe is one action; give one, or execute a plan.")
-    before, count = call.session.observe(), call.session.state.sent
-    trajectory, step = len(call.session.record) - 1, len(call.session.record.here)
-    sent = call.session.probe(chosen[0], message, call.member)
-    done = call.session.state.sent - count
-    return Reply("\n".join(_outcome(call, sent, before, trajectory, step, done)), _code(call, sent, done == 1))
+    before, n_before = context.session.get_observation(), context.session.state.n_actions
+    trajectory, step = len(context.session.record) - 1, len(context.session.record.current)
+    execution = context.session.probe(chosen_actions[0], message, context.member)
+    n_sent = context.session.state.n_actions - n_before
+    return CommandResult(
+        "\n".join(_describe_outcome(context, execution, before, trajectory, step, n_sent)),
+        _choose_exit_code(context, execution, n_sent == 1),
+    )
 
 
-def reset(call: Call, message: str, whole: bool = False) -> Reply:
+def reset(context: CommandContext, message: str, whole: bool = False) -> CommandResult:
     """Start the level anew; costs an action. --whole: even where that restarts the whole game."""
-    before = call.session.observe()
-    member = None if call.session.record.needs_reset else call.member
-    sent = call.session.reset(message, whole, member)
-    seen = sent.observation or before
-    told = f"level {seen.level} anew, trajectory {len(call.session.record) - 1}: {frame_text.difference(before.frame, seen.frame)}"
-    if call.member in sent.falsified:
-        told += f"\nyour model is falsified: {reason_of(call.own.verdict)}"
-    return Reply(f"{told}{_end(call)}")
+    before = context.session.get_observation()
+    member = None if context.session.record.needs_reset else context.member
+    execution = context.session.reset(message, whole, member)
+    observation = execution.observation or before
+    summary = f"level {observation.level} anew, trajectory {len(context.session.record) - 1}: {frame_text.format_difference(before.frame, observation.frame)}"
+    if context.member in execution.falsified:
+        summary += f"\nyour model is falsified: {format_reason(context.member_state.verdict)}"
+    return CommandResult(f"{summary}{_describe_remaining(context)}")
 
 
-def _outcome(call: Call, sent: Sent, before: Observation, trajectory: int, step: int, done: int) -> list[str]:
+def _describe_outcome(
+    context: CommandContext, execution: ExecutionResult, before: Observation, trajectory: int, step: int, n_sent: int
+) -> list[str]:
     """What came of it, the difference that the last action made first; a right prediction needs no more words than that."""
     lines = []
-    there = call.session.record.trajectories[trajectory]
-    predicted = bool(sent.falsified) or call.own.admissible
-    if done > 1 and not predicted:  # nobody foresaw the ones between
-        block = there.settled[step : step + done + 1]
-        cells = [f"{number:,}" for number in (block[1:] != block[:-1]).sum(axis=(1, 2)).tolist()]
-        if there.statuses[step + done] is Status.COMPLETED:
+    recorded = context.session.record.trajectories[trajectory]
+    was_predicted = bool(execution.falsified) or context.member_state.admissible
+    if n_sent > 1 and not was_predicted:  # nobody foresaw the ones between
+        frames = recorded.settled_frames[step : step + n_sent + 1]
+        cells = [f"{number:,}" for number in (frames[1:] != frames[:-1]).sum(axis=(1, 2)).tolist()]
+        if recorded.statuses[step + n_sent] is Status.COMPLETED:
             cells[-1] = "completed"
-        groups = [(number, len(list(alike))) for number, alike in groupby(cells)]
-        told = ", ".join(f"{number} x{times}" if times > 1 else number for number, times in groups[:GROUPS])
-        rest = sum(times for _, times in groups[GROUPS:])
-        lines.append(f"cells changed by each: {told}" + (f" (and by {rest} more)" if rest else ""))
-    if done and sent.observation is not None:
-        last = step + done
-        earlier = before if done == 1 else Observation((there.frame(last - 1),), Status.RUNNING, before.level, before.available)
-        lines.append(came(earlier, sent.observation, f"{trajectory}.{last}", ended=bool(call.session.ended)))
-    if call.member in sent.falsified:
-        verdict = call.own.verdict
-        what = "a prediction was wrong, and nothing more was sent" if done else "nothing was sent"
-        lines.append(f"{what}; your model is falsified: {reason_of(verdict) or sent.halted}")
-    elif call.own.admissible and done:
+        groups = [(number, len(list(group))) for number, group in groupby(cells)]
+        counts = ", ".join(f"{number} x{repeats}" if repeats > 1 else number for number, repeats in groups[:MAX_GROUPS])
+        n_remaining = sum(repeats for _, repeats in groups[MAX_GROUPS:])
+        lines.append(f"cells changed by each: {counts}" + (f" (and by {n_remaining} more)" if n_remaining else ""))
+    if n_sent and execution.observation is not None:
+        last_step = step + n_sent
+        previous = (
+            before
+            if n_sent == 1
+            else Observation((recorded.get_frame(last_step - 1),), Status.RUNNING, before.level, before.available)
+        )
+        lines.append(
+            describe_outcome(previous, execution.observation, f"{trajectory}.{last_step}", ended=bool(context.session.outcome))
+        )
+    if context.member in execution.falsified:
+        verdict = context.member_state.verdict
+        consequence = "a prediction was wrong, and nothing more was sent" if n_sent else "nothing was sent"
+        lines.append(f"{consequence}; your model is falsified: {format_reason(verdict) or execution.halt_reason}")
+    elif context.member_state.admissible and n_sent:
         lines.append("as predicted")
-    elif sent.halted and not call.session.ended:
-        lines.append(sent.halted if sent.halted.startswith("stopped") else f"halted: {sent.halted}")
-    return [*lines, *filter(None, [_end(call).strip()])]
+    elif execution.halt_reason and not context.session.outcome:
+        lines.append(execution.halt_reason if execution.halt_reason.startswith("stopped") else f"halted: {execution.halt_reason}")
+    return [*lines, *filter(None, [_describe_remaining(context).strip()])]
 
 
-def _code(call: Call, sent: Sent, whole: bool) -> int:
-    completed = sent.observation is not None and sent.observation.status is Status.COMPLETED
-    return OK if (whole or completed or call.session.ended) and call.member not in sent.falsified else REFUSED
+def _choose_exit_code(context: CommandContext, execution: ExecutionResult, all_sent: bool) -> int:
+    completed = execution.observation is not None and execution.observation.status is Status.COMPLETED
+    return OK if (all_sent or completed or context.session.outcome) and context.member not in execution.falsified else REFUSED
 
 
-def _end(call: Call) -> str:
-    session = call.session
-    if session.ended:
-        return f"\nThe run has ended: {session.ended}."
-    return f"\n{session.left:,} actions left"
+def _describe_remaining(context: CommandContext) -> str:
+    session = context.session
+    if session.outcome:
+        return f"\nThe run has ended: {session.outcome}."
+    return f"\n{session.actions_left:,} actions left"
 
 
 # -- words -----------------------------------------------------------------------------------------------------------------------
 
 
-def note(call: Call, words: Sequence[str]) -> str:
+def note(context: CommandContext, words: Sequence[str]) -> str:
     """Keep a sentence: it stands in ./law brief."""
     text = " ".join(words).strip()
     if not text:
         raise UsageError("A note needs words.")
     if len(text) > 2000:
         raise RefusedError(f"A note of {len(text):,} characters is too long; keep it under 2,000.")
-    call.session.note(text)
+    context.session.note(text)
     return "kept"
 
 
-def finish(call: Call, message: str) -> str:
+def finish(context: CommandContext, message: str) -> str:
     """End the run for good."""
-    if call.session.ended:
-        return f"The run had already ended: {call.session.ended}; nothing to finish."
-    call.session.finish(Ending.FINISHED, message)
+    if context.session.outcome:
+        return f"The run had already ended: {context.session.outcome}; nothing to finish."
+    context.session.finish(RunOutcome.FINISHED, message)
     return "The run has ended: finished."
 
 
-def python(call: Call, words: Sequence[str] = (), code: str | None = None) -> str:
+def run_python(context: CommandContext, words: Sequence[str] = (), code: str | None = None) -> str:
     """Run code over the record in the sandbox."""
     if code is None:
         if len(words) != 1:
             raise UsageError("Give one file of your workspace, or --code CODE, or - and the code on stdin.")
-        code = call.stdin if words[0] == "-" else call.workspace.read(words[0])
+        code = context.stdin if words[0] == "-" else context.workspace.read(words[0])
     if not code.strip():
         raise UsageError("There is no code to run.")
-    return call.session.python(code) or "(nothing was printed)"
+    return context.session.run_python(code) or "(nothing was printed)"
 
 
-def subgoal_source(text: str, call: Call) -> str:
+def make_subgoal_source(text: str, context: CommandContext) -> str:
     """Source of `def subgoal(state)`: as given, out of a file of the workspace, or made of an expression over `state`."""
     if "def subgoal" in text:
         return text
-    if text.endswith(".py") and call.workspace.has(text):
-        return call.workspace.read(text, 100_000)
+    if text.endswith(".py") and context.workspace.has(text):
+        return context.workspace.read(text, 100_000)
     if "\n" in text or "state" not in text:
         raise UsageError("A subgoal is an expression over `state`, a file of your workspace, or the source of def subgoal(state).")
     return f"def subgoal(state):\n    return bool({text})\n"
 
 
-def named_subgoal(text: str | None, message: str, call: Call) -> Subgoal | None:
+def make_subgoal(text: str | None, message: str, context: CommandContext) -> Subgoal | None:
     if text is None:
         return None
-    return Subgoal(subgoal_source(text, call), message or text[:200])
+    return Subgoal(make_subgoal_source(text, context), message or text[:200])
 
 
-def unfit_to_act(call: Call) -> str | None:
+def describe_unproposed_changes(context: CommandContext) -> str | None:
     """Why the gate refuses a plan although the program in memory would do: what stands in the workspace is something else."""
-    session, accepted = call.session, call.own.hypothesis
-    if not session.rules.needs_hypothesis or accepted is None or not call.own.admissible:
+    session, accepted = context.session, context.member_state.hypothesis
+    if not session.protocol.needs_hypothesis or accepted is None or not context.member_state.admissible:
         return None  # the session refuses by itself, or asks for no hypothesis
     try:
-        changed = differing(accepted, call.workspace_hypothesis())
+        changed = find_changed_files(accepted, context.read_hypothesis())
     except RefusedError as error:
-        return (
-            f"{error} What was accepted as version {call.own.version} is not what stands there: ./law restore, or mend and propose."
-        )
+        return f"{error} What was accepted as version {context.member_state.version} is not what stands there: ./law restore, or mend and propose."
     if changed:
         return (
-            f"{', '.join(changed)} changed since version {call.own.version} was accepted; ./law propose it first, "
+            f"{', '.join(changed)} changed since version {context.member_state.version} was accepted; ./law propose it first, "
             "or ./law restore what was accepted."
         )
     return None

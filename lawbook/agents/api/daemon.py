@@ -17,33 +17,33 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from lawbook.agents.api.dispatcher import Door
-from lawbook.agents.api.external_mind import NAME, AtTheWheel
-from lawbook.agents.api.socket_server import Server, opened
-from lawbook.agents.api.workspace_setup import ENDED
+from lawbook.agents.api.dispatcher import CommandDispatcher
+from lawbook.agents.api.external_mind import MIND_NAME, ExternalAgentMind
+from lawbook.agents.api.socket_server import SocketServer, open_server
+from lawbook.agents.api.workspace_setup import ENDED_FILE
 from lawbook.core.spending import Caps
 from lawbook.errors import LawbookError, UsageError
 from lawbook.ledger.ledger import Ledger
 from lawbook.minds.registry import make_mind
 from lawbook.runs import lifecycle
 from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.process_exit import CODES, graceful
+from lawbook.runs.process_exit import EXIT_CODES, interrupt_on_sigterm
 from lawbook.runs.session import Session
 
-LINGER = 20.0
+SHUTDOWN_GRACE_S = 20.0
 """Seconds the doors stay open after the run has ended, so that the agent hears of it."""
 _PR_SET_DUMPABLE = 4
 
 
-def command(descriptor: int) -> list[str]:
+def build_command(descriptor: int) -> list[str]:
     """The command line of this process."""
     return [sys.executable, "-P", "-m", "lawbook.agents.api.daemon", str(descriptor)]
 
 
-def errand(asked: Mapping[str, Any]) -> int:
+def make_request_fd(request: Mapping[str, Any]) -> int:
     """A descriptor from which `main` reads what is asked: never on a command line, never in a file with a name."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - the process that reads it outlives us
-    file.write(json.dumps(dict(asked)).encode())
+    file = tempfile.TemporaryFile()
+    file.write(json.dumps(dict(request)).encode())
     file.flush()
     file.seek(0)
     descriptor = os.dup(file.fileno())
@@ -56,86 +56,86 @@ def main(descriptor: int) -> int:
     `tell` (a descriptor that is told how the start went, as JSON), None in the foreground. Returns the exit code."""
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # others of this user do not see which files are open here
     with os.fdopen(descriptor, "rb") as file:
-        asked: dict[str, Any] = json.loads(file.read())
-    tell = None if asked["tell"] is None else os.fdopen(asked["tell"], "wb")
+        request: dict[str, Any] = json.loads(file.read())
+    status_stream = None if request["tell"] is None else os.fdopen(request["tell"], "wb")
     try:
-        with graceful():
-            return _keep(asked, tell)
+        with interrupt_on_sigterm():
+            return _serve_run(request, status_stream)
     except KeyboardInterrupt:
         return 1
     except LawbookError as error:
-        if tell is not None and not tell.closed:
-            _tell(tell, {"error": str(error), "code": error.exit_code})
+        if status_stream is not None and not status_stream.closed:
+            _send_message(status_stream, {"error": str(error), "code": error.exit_code})
         else:
             print(f"lawbook: {error}", file=sys.stderr, flush=True)
         return error.exit_code
 
 
-def _keep(asked: dict[str, Any], tell: BinaryIO | None) -> int:
+def _serve_run(request: dict[str, Any], status_stream: BinaryIO | None) -> int:
     folder, session = None, None
     with contextlib.ExitStack() as stack:
-        if asked["resume"]:
-            folder = RunFolder.open(Path(asked["resume"]))
-            caps = Caps.of(asked.get("caps", {}))
-            session = stack.enter_context(lifecycle.resumed_run(folder, mind=_mind(folder.config().mind), caps=caps))
+        if request["resume"]:
+            folder = RunFolder.open(Path(request["resume"]))
+            caps = Caps.from_settings(request.get("caps", {}))
+            session = stack.enter_context(lifecycle.resume_run(folder, mind=_make_mind(folder.load_config().mind), caps=caps))
         else:
-            config = RunConfig(**asked["config"])
-            folder, session = stack.enter_context(lifecycle.new_run(config, Path(asked["out"]), mind=_mind(config.mind)))
-        if len(asked["workspaces"]) == 1 < len(session.state.members):
-            asked["workspaces"] = [f"{asked['workspaces'][0]}/{k}" for k in range(len(session.state.members))]
-        paths = [Path(path) for path in asked["workspaces"]]
-        apart(folder.path, paths)
-        server = stack.enter_context(opened(session, paths, folder))
-        started = {"run": str(folder.path), "workspaces": [str(workspace.path) for workspace in server.door.workspaces]}
-        if tell is None:
-            print(told(started), flush=True)
+            config = RunConfig(**request["config"])
+            folder, session = stack.enter_context(lifecycle.start_run(config, Path(request["out"]), mind=_make_mind(config.mind)))
+        if len(request["workspaces"]) == 1 < len(session.state.members):
+            request["workspaces"] = [f"{request['workspaces'][0]}/{k}" for k in range(len(session.state.members))]
+        paths = [Path(path) for path in request["workspaces"]]
+        require_disjoint(folder.path, paths)
+        server = stack.enter_context(open_server(session, paths, folder))
+        started = {"run": str(folder.path), "workspaces": [str(workspace.path) for workspace in server.dispatcher.workspaces]}
+        if status_stream is None:
+            print(format_started(started), flush=True)
         else:
-            _log(folder)
-            _tell(tell, started)
-        _serve(server, session)
-        ending, broken = session.ended, server.door.broken
+            _redirect_output(folder)
+            _send_message(status_stream, started)
+        _serve_until_ended(server, session)
+        ending, failure = session.outcome, server.dispatcher.failure
         if ending is not None:
-            _say_ended(server.door, f"The run has ended: {ending}. Nothing can be sent any more.")
-    if broken is not None:
-        print(f"lawbook: {broken}", file=sys.stderr, flush=True)
+            _write_ended(server.dispatcher, f"The run has ended: {ending}. Nothing can be sent any more.")
+    if failure is not None:
+        print(f"lawbook: {failure}", file=sys.stderr, flush=True)
     if ending is None:
-        return broken.exit_code if broken is not None else 1
-    _report(folder)
-    if tell is None:
+        return failure.exit_code if failure is not None else 1
+    _write_report(folder)
+    if status_stream is None:
         print(f"{ending}", flush=True)
-    return CODES.get(ending, 1)
+    return EXIT_CODES.get(ending, 1)
 
 
-def _serve(server: Server, session: Session) -> None:
+def _serve_until_ended(server: SocketServer, session: Session) -> None:
     """Answer until the run has ended, everybody has heard of it or had the time to, or the run cannot go on."""
-    until = None
-    while until is None or time.monotonic() < until:
-        server.turn(1.0)
-        if (session.ended or server.door.broken) and until is None:
-            until = time.monotonic() + LINGER
+    deadline = None
+    while deadline is None or time.monotonic() < deadline:
+        server.run_once(1.0)
+        if (session.outcome or server.dispatcher.failure) and deadline is None:
+            deadline = time.monotonic() + SHUTDOWN_GRACE_S
 
 
-def _mind(name: str) -> AtTheWheel:
+def _make_mind(name: str) -> ExternalAgentMind:
     """`drive`, or `drive:MIND` where a mind judges fidelity. Raises UsageError for a run that nobody drives."""
-    kind, _, judge = name.partition(":")
-    if kind != NAME:
+    kind, _, judge_name = name.partition(":")
+    if kind != MIND_NAME:
         raise UsageError(f"This run is played by the mind {name!r}; go on with it by `lawbook play --resume`.")
-    return AtTheWheel(make_mind(judge) if judge else None, name)
+    return ExternalAgentMind(make_mind(judge_name) if judge_name else None, name)
 
 
-def apart(runs: Path, workspaces: list[Path]) -> None:
+def require_disjoint(runs: Path, workspaces: list[Path]) -> None:
     """A workspace that holds a run (or the folder of runs), or lies in it, would show the agent what it is to find out.
 
     Raises UsageError.
     """
     home = runs.resolve()
     for path in workspaces:
-        place = path.resolve()
-        if place == home or place in home.parents or home in place.parents:
+        resolved = path.resolve()
+        if resolved == home or resolved in home.parents or home in resolved.parents:
             raise UsageError(f"The workspace {path} and the runs in {runs} must lie apart; name another --workspace or --out.")
 
 
-def told(started: Mapping[str, Any]) -> str:
+def format_started(started: Mapping[str, Any]) -> str:
     """What a person is told when a run is being driven."""
     lines = [f"run        {started['run']}"]
     lines += [f"workspace  {path}" for path in started["workspaces"]]
@@ -143,13 +143,13 @@ def told(started: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _say_ended(door: Door, sentence: str) -> None:
-    for workspace in door.workspaces:
+def _write_ended(dispatcher: CommandDispatcher, sentence: str) -> None:
+    for workspace in dispatcher.workspaces:
         with contextlib.suppress(LawbookError):
-            workspace.write(ENDED, sentence + "\n")
+            workspace.write(ENDED_FILE, sentence + "\n")
 
 
-def _report(folder: RunFolder) -> None:
+def _write_report(folder: RunFolder) -> None:
     from lawbook.view import html_report
 
     try:
@@ -159,17 +159,17 @@ def _report(folder: RunFolder) -> None:
         print(f"lawbook: the report could not be written ({error.strerror}).", file=sys.stderr, flush=True)
 
 
-def _log(folder: RunFolder) -> None:
+def _redirect_output(folder: RunFolder) -> None:
     """From here on what is printed goes into the run's folder: there is no terminal any more."""
-    log = os.open(folder.path / "drive.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    for standard in (1, 2):
-        os.dup2(log, standard)
-    os.close(log)
+    log_fd = os.open(folder.path / "drive.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    for standard_fd in (1, 2):
+        os.dup2(log_fd, standard_fd)
+    os.close(log_fd)
 
 
-def _tell(tell: BinaryIO, what: Mapping[str, Any]) -> None:
-    tell.write(json.dumps(dict(what)).encode())
-    tell.close()
+def _send_message(stream: BinaryIO, message: Mapping[str, Any]) -> None:
+    stream.write(json.dumps(dict(message)).encode())
+    stream.close()
 
 
 if __name__ == "__main__":

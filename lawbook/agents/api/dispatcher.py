@@ -10,61 +10,61 @@ from dataclasses import dataclass
 from typing import Any
 
 from lawbook.agents.api import actions, status
-from lawbook.agents.api.notation import shown
-from lawbook.agents.api.operation import BUG, CLOSED, OK, REFUSED, WRONG, Operation, Reply, find
-from lawbook.agents.api.operations import OPERATIONS, summary
-from lawbook.agents.api.usage import DOOR, Tally
+from lawbook.agents.api.notation import format_counterexample
+from lawbook.agents.api.operation import BUG, CLOSED, OK, REFUSED, WRONG, CommandResult, Operation, find_operation
+from lawbook.agents.api.operations import OPERATIONS, format_summary
+from lawbook.agents.api.usage import COMMAND_OP, UsageCounter
 from lawbook.agents.api.workspace import Workspace
 from lawbook.core import frame_text
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import Observation
-from lawbook.core.results import Outcome, Subgoal
+from lawbook.core.results import Subgoal, VerdictKind
 from lawbook.errors import LawbookError, RefusedError, UsageError
-from lawbook.ledger.codec import action_of
-from lawbook.ledger.ledger import Event, Kind, read_observation
+from lawbook.ledger.codec import unpack_action
+from lawbook.ledger.ledger import Event, EventKind, read_observation
 from lawbook.runs.session import Session
 from lawbook.runs.state import Member
 
-NEWS = 2500
+MAX_NEWS_CHARACTERS = 2500
 """Characters of what others did, at most, in front of an answer."""
 
 
 @dataclass(frozen=True)
-class Call:
+class CommandContext:
     """One command being answered: whose it is, and what it may use."""
 
-    door: Door
+    dispatcher: CommandDispatcher
     member: int
     stdin: str = ""
 
     @property
     def session(self) -> Session:
-        return self.door.session
+        return self.dispatcher.session
 
     @property
     def workspace(self) -> Workspace:
-        return self.door.workspaces[self.member]
+        return self.dispatcher.workspaces[self.member]
 
     @property
-    def own(self) -> Member:
+    def member_state(self) -> Member:
         """The state of the member whose door this is."""
         return self.session.state.members[self.member]
 
-    def workspace_hypothesis(self) -> Hypothesis:
+    def read_hypothesis(self) -> Hypothesis:
         """What stands in the workspace now. Raises RefusedError where it cannot be read."""
-        return self.workspace.hypothesis(rulebook=self.session.rules.needs_rulebook)
+        return self.workspace.read_hypothesis(rulebook=self.session.protocol.needs_rulebook)
 
     def require_proposed(self) -> None:
         """Raises RefusedError where the protocol needs a hypothesis and the workspace holds another than the accepted one."""
-        refusal = actions.unfit_to_act(self)
+        refusal = actions.describe_unproposed_changes(self)
         if refusal:
             raise RefusedError(refusal)
 
-    def subgoal(self, text: str | None, message: str) -> Subgoal | None:
-        return actions.named_subgoal(text, message, self)
+    def make_subgoal(self, text: str | None, message: str) -> Subgoal | None:
+        return actions.make_subgoal(text, message, self)
 
 
-class Door:
+class CommandDispatcher:
     """The operations of a session for the agents of its members, one command at a time.
 
     workspaces: one a member. Whatever is thrown, an answer comes: a refusal is one sentence that says what to do. Not for two
@@ -75,143 +75,164 @@ class Door:
         if len(workspaces) != len(session.state.members):
             raise UsageError(f"{len(session.state.members)} members need as many workspaces, not {len(workspaces)}.")
         self.session, self.workspaces = session, list(workspaces)
-        self.tally = Tally()
-        self.broken: LawbookError | None = None
-        self._acting: int | None = None
-        self._words: list[list[str]] = [[] for _ in workspaces]
-        self._moves: list[list[status.Move]] = [[] for _ in workspaces]
-        self._fallen: list[str] = ["" for _ in workspaces]
-        self._mover: int | None = None
-        self._seen: Observation | None = None
-        for event in session.journal.ledger:
-            self._hear(event, live=False)
-        self._listener: Callable[[Event], None] = self._hear
-        session.journal.listeners.append(self._listener)
+        self.usage = UsageCounter()
+        self.failure: LawbookError | None = None
+        self._commanding_member: int | None = None
+        self._person_messages: list[list[str]] = [[] for _ in workspaces]
+        self._peer_steps: list[list[status.PeerStep]] = [[] for _ in workspaces]
+        self._mismatches: list[str] = ["" for _ in workspaces]
+        self._last_actor: int | None = None
+        self._last_observation: Observation | None = None
+        for event in session.event_log.ledger:
+            self._on_event(event, live=False)
+        self._listener: Callable[[Event], None] = self._on_event
+        session.event_log.listeners.append(self._listener)
 
     def close(self) -> None:
         """Listen no more. The session is left as it is."""
-        if self._listener in self.session.journal.listeners:
-            self.session.journal.listeners.remove(self._listener)
+        if self._listener in self.session.event_log.listeners:
+            self.session.event_log.listeners.remove(self._listener)
 
     # -- answering ---------------------------------------------------------------------------------------------------------------
 
-    def answer(self, member: int, argv: Sequence[str], stdin: str = "") -> Reply:
+    def run_command(self, member: int, argv: Sequence[str], stdin: str = "") -> CommandResult:
         """The answer to a command line of `member`, without its `./law`."""
         words = [str(word) for word in argv]
         name = words[0] if words else "help"
         if name in ("help", "--help", "-h") or any(word in ("--help", "-h") for word in words[1:]):
             topic = next((word for word in words if word in OPERATIONS), None)
-            return self._counted(member, "help", lambda: Reply(OPERATIONS[topic].help if topic else self._help()), 5000)
-        return self._run(member, name, lambda operation: operation.read_words(words[1:]), stdin)
+            return self._run_counted(
+                member, "help", lambda: CommandResult(OPERATIONS[topic].help if topic else self._format_help()), 5000
+            )
+        return self._run_operation(member, name, lambda operation: operation.parse_words(words[1:]), stdin)
 
-    def tool(self, member: int, name: str, fields: Mapping[str, Any]) -> Reply:
+    def call_tool(self, member: int, name: str, fields: Mapping[str, Any]) -> CommandResult:
         """The answer to a tool call, its arguments by name."""
-        return self._run(member, name, lambda operation: operation.read_fields(fields), "")
+        return self._run_operation(member, name, lambda operation: operation.parse_fields(fields), "")
 
-    def _run(self, member: int, name: str, read: Callable[[Operation], dict[str, Any]], stdin: str) -> Reply:
-        def answered() -> Reply:
-            operation = find(OPERATIONS, name)
-            given = read(operation)
-            if self.broken is not None:
-                return Reply(_SORRY, CLOSED)
-            found = operation.does(Call(self, member, stdin), **given)
-            return found if isinstance(found, Reply) else Reply(found)
+    def _run_operation(
+        self, member: int, name: str, parse_arguments: Callable[[Operation], dict[str, Any]], stdin: str
+    ) -> CommandResult:
+        def run() -> CommandResult:
+            operation = find_operation(OPERATIONS, name)
+            arguments = parse_arguments(operation)
+            if self.failure is not None:
+                return CommandResult(_CLOSED_MESSAGE, CLOSED)
+            result = operation.handler(CommandContext(self, member, stdin), **arguments)
+            return result if isinstance(result, CommandResult) else CommandResult(result)
 
-        most = OPERATIONS[name].most if name in OPERATIONS else 1500
-        return self._counted(member, name if name in OPERATIONS else "unknown", answered, most)
+        max_characters = OPERATIONS[name].max_characters if name in OPERATIONS else 1500
+        return self._run_counted(member, name if name in OPERATIONS else "unknown", run, max_characters)
 
-    def _counted(self, member: int, command: str, deed: Callable[[], Reply], most: int) -> Reply:
+    def _run_counted(self, member: int, command: str, operation: Callable[[], CommandResult], max_characters: int) -> CommandResult:
         """Run it, put the news before it, keep it to its size, write down what it cost."""
-        began, self._acting, ended = time.perf_counter(), member, self.session.ended
+        started, self._commanding_member, had_ended = time.perf_counter(), member, self.session.outcome
         try:
-            reply = self._safely(deed)
+            result = self._run_guarded(operation)
         finally:
-            self._acting = None
-        text = frame_text.clip(_clean(reply.text), most)
-        news = self._news(member)
+            self._commanding_member = None
+        text = frame_text.clip_text(_clean(result.text), max_characters)
+        news = self._take_news(member)
         if news:
             text = f"{news}\n--\n{text}"
-        if self.broken is None and not ended:  # the command that ends the run is counted too, after its end; none that comes later
-            receipt = {"command": command, "characters": len(text), "refused": reply.code != OK}
-            call = {"member": member, "call": self.tally.turns[member], "op": DOOR, "answer": None}
+        if (
+            self.failure is None and not had_ended
+        ):  # the command that ends the run is counted too, after its end; none that comes later
+            receipt = {"command": command, "characters": len(text), "refused": result.code != OK}
+            body = {"member": member, "call": self.usage.n_commands[member], "op": COMMAND_OP, "answer": None}
             try:
-                self.session.journal.append(Kind.CALL, {**call, "seconds": time.perf_counter() - began, "receipt": receipt})
-                self.session.journal.commit()
+                self.session.event_log.append(
+                    EventKind.CALL, {**body, "seconds": time.perf_counter() - started, "receipt": receipt}
+                )
+                self.session.event_log.commit()
             except LawbookError as error:
-                self.broken = error
-        return Reply(text, reply.code)
+                self.failure = error
+        return CommandResult(text, result.code)
 
-    def _safely(self, deed: Callable[[], Reply]) -> Reply:
+    def _run_guarded(self, operation: Callable[[], CommandResult]) -> CommandResult:
         try:
-            return deed()
+            return operation()
         except RefusedError as error:
-            return Reply(str(error), REFUSED)
+            return CommandResult(str(error), REFUSED)
         except UsageError as error:
-            return Reply(str(error), WRONG)
+            return CommandResult(str(error), WRONG)
         except LawbookError as error:  # its sentence is for whoever runs this, and may name the world
-            self.broken = error
-            return Reply(_SORRY, CLOSED)
+            self.failure = error
+            return CommandResult(_CLOSED_MESSAGE, CLOSED)
         except Exception:
             traceback.print_exc(file=sys.stderr)
-            return Reply("That failed inside Lawbook, through no fault of yours; try it another way.", BUG)
+            return CommandResult("That failed inside Lawbook, through no fault of yours; try it another way.", BUG)
 
-    def _help(self) -> str:
-        return f"{summary()}\n./law COMMAND --help tells more; GUIDE.md tells how to work."
+    def _format_help(self) -> str:
+        return f"{format_summary()}\n./law COMMAND --help tells more; GUIDE.md tells how to work."
 
     # -- what others did ---------------------------------------------------------------------------------------------------------
 
-    def _hear(self, event: Event, live: bool = True) -> None:
-        self.tally.add(event)
+    def _on_event(self, event: Event, live: bool = True) -> None:
+        self.usage.add(event)
         body = event.body
         match event.kind:
-            case Kind.INTEND:
-                self._mover = self._acting if live and self._acting is not None else body["member"]
-            case Kind.OBSERVE if len(self._moves) > 1:
-                self._moved(event)
-            case Kind.VERDICT if body["about"] == "prediction":
-                if body["member"] != self._mover and len(self._fallen) > 1:
+            case EventKind.INTEND:
+                self._last_actor = self._commanding_member if live and self._commanding_member is not None else body["member"]
+            case EventKind.OBSERVE if len(self._peer_steps) > 1:
+                self._queue_peer_step(event)
+            case EventKind.VERDICT if body["about"] == "prediction":
+                if body["member"] != self._last_actor and len(self._mismatches) > 1:
                     verdict = body["verdict"]
                     reason = str(verdict["reason"])
-                    self._fallen[body["member"]] = shown(reason) if verdict["outcome"] == Outcome.COUNTEREXAMPLE else reason
-            case Kind.NOTE if body.get("by") == "person":
-                for words in self._words:
-                    words.append(str(body["text"]))
-            case Kind.CALL if body["op"] == DOOR and not live:
-                self._forget(int(body["member"]))
+                    self._mismatches[body["member"]] = (
+                        format_counterexample(reason) if verdict["outcome"] == VerdictKind.COUNTEREXAMPLE else reason
+                    )
+            case EventKind.NOTE if body.get("by") == "person":
+                for messages in self._person_messages:
+                    messages.append(str(body["text"]))
+            case EventKind.CALL if body["op"] == COMMAND_OP and not live:
+                self._clear_news(int(body["member"]))
             case _:
                 pass
 
-    def _moved(self, event: Event) -> None:
+    def _queue_peer_step(self, event: Event) -> None:
         """Tell the other members of an action and what came back."""
-        before, self._seen = self._seen, read_observation(self.session.journal.ledger, event.body)
-        action = action_of(event.body["action"])
+        before, self._last_observation = self._last_observation, read_observation(self.session.event_log.ledger, event.body)
+        action = unpack_action(event.body["action"])
         if action is None or before is None:
             return
-        alike = before.frame.shape == self._seen.frame.shape
-        move = status.Move(self._mover, action, int((before.frame != self._seen.frame).sum()) if alike else 0, self._seen)
-        for member, moves in enumerate(self._moves):
-            if member != self._mover:
-                moves.append(move)
+        same_shape = before.frame.shape == self._last_observation.frame.shape
+        peer_step = status.PeerStep(
+            self._last_actor,
+            action,
+            int((before.frame != self._last_observation.frame).sum()) if same_shape else 0,
+            self._last_observation,
+        )
+        for member, peer_steps in enumerate(self._peer_steps):
+            if member != self._last_actor:
+                peer_steps.append(peer_step)
 
-    def _news(self, member: int) -> str:
+    def _take_news(self, member: int) -> str:
         """Person's words, and what others sent, since this member's last command; told once."""
-        parts = [f"A person says: {words}" for words in self._words[member]]  # whole: they are kept short when they are said
-        if self._moves[member]:
-            parts.append(frame_text.clip("since your last command:\n" + status.news_of(self._moves[member]), NEWS))
-        if self._fallen[member]:
-            parts.append(f"your prediction of that was wrong, and your model is falsified: {self._fallen[member]}")
-        self._forget(member)
+        parts = [
+            f"A person says: {message}" for message in self._person_messages[member]
+        ]  # whole: they are kept short when they are said
+        if self._peer_steps[member]:
+            parts.append(
+                frame_text.clip_text(
+                    "since your last command:\n" + status.format_peer_steps(self._peer_steps[member]), MAX_NEWS_CHARACTERS
+                )
+            )
+        if self._mismatches[member]:
+            parts.append(f"your prediction of that was wrong, and your model is falsified: {self._mismatches[member]}")
+        self._clear_news(member)
         return _clean("\n".join(parts))
 
-    def _forget(self, member: int) -> None:
-        if 0 <= member < len(self._words):
-            self._words[member], self._moves[member], self._fallen[member] = [], [], ""
+    def _clear_news(self, member: int) -> None:
+        if 0 <= member < len(self._person_messages):
+            self._person_messages[member], self._peer_steps[member], self._mismatches[member] = [], [], ""
 
 
-_SORRY = "The run cannot go on just now: something behind the door failed. Whoever started it can resume it; stop here."
+_CLOSED_MESSAGE = "The run cannot go on just now: something behind the door failed. Whoever started it can resume it; stop here."
 
 
 def _clean(text: str) -> str:
     """Without control characters, which a terminal would obey, and without lone surrogates, which nothing can write."""
-    plain = "".join(c if c >= " " or c in "\n\t" else "?" for c in text)
-    return plain.encode("utf-8", "replace").decode("utf-8")
+    printable = "".join(c if c >= " " or c in "\n\t" else "?" for c in text)
+    return printable.encode("utf-8", "replace").decode("utf-8")

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from lawbook.agents.api.workspace import FIDELITY
-from lawbook.core.hypothesis import Hypothesis, trace
+from lawbook.core.hypothesis import Hypothesis, find_rule_citations
 from lawbook.core.results import Judgement
 from lawbook.errors import MindError
-from lawbook.minds.base import Case, Mind, judge_by_trace
+from lawbook.minds.base import Case, Mind, judge_by_citations
 
-NAME = "drive"
-LEAST = 12
+MIND_NAME = "drive"
+MIN_ANSWER_CHARACTERS = 12
 """Characters of an answer about one rule: a word is none."""
 
-_LINE = re.compile(r"[ \t>*#-]*(R\d+)\b[ \t]*[:.)]?(.*)")
+_RULE_LINE = re.compile(r"[ \t>*#-]*(R\d+)\b[ \t]*[:.)]?(.*)")
 
 
-class AtTheWheel:
+class ExternalAgentMind:
     """judge: a mind that judges fidelity; None: the mechanical trace, and the agent's own written answer for every rule.
 
     written: what each member's agent wrote about its present proposal; set by the door before it proposes.
@@ -27,10 +27,10 @@ class AtTheWheel:
 
     proposes = True
 
-    def __init__(self, judge: Mind | None = None, name: str = NAME) -> None:
+    def __init__(self, judge: Mind | None = None, name: str = MIND_NAME) -> None:
         self.name = name
-        self.written: dict[int, str] = {}
-        self.judged_by = judge
+        self.fidelity_texts: dict[int, str] = {}
+        self.judge_mind = judge
 
     def propose(self, case: Case) -> NoReturn:
         raise MindError("An agent drives this run through its workspace; go on with: lawbook drive --resume.")
@@ -39,40 +39,40 @@ class AtTheWheel:
 
     def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
         """Eq. 21 by whoever judges. What the agent wrote becomes part of the judgement, and so of the ledger."""
-        if self.judged_by is not None:
-            return self.judged_by.judge(case, hypothesis)
-        found, text = judge_by_trace(hypothesis), self.written.get(case.member, "")
-        answers = answers_in(text)
-        rules = {rule: f"{where}. {answers.get(rule, '')[:500]}" for rule, where in found.rules.items()}
-        missing = unanswered(hypothesis, text)
-        return Judgement(found.faithful and not missing, rules, found.reason or missing)
+        if self.judge_mind is not None:
+            return self.judge_mind.judge(case, hypothesis)
+        judgement, text = judge_by_citations(hypothesis), self.fidelity_texts.get(case.member, "")
+        answers = parse_answers(text)
+        rules = {rule: f"{location}. {answers.get(rule, '')[:500]}" for rule, location in judgement.rules.items()}
+        missing = describe_missing_answers(hypothesis, text)
+        return Judgement(judgement.faithful and not missing, rules, judgement.reason or missing)
 
     def receipt(self) -> Mapping[str, float | int | str]:
-        return {} if self.judged_by is None else self.judged_by.receipt()
+        return {} if self.judge_mind is None else self.judge_mind.receipt()
 
 
-def unanswered(hypothesis: Hypothesis, text: str) -> str:
+def describe_missing_answers(hypothesis: Hypothesis, text: str) -> str:
     """Which rules `text` says nothing of, as a sentence that asks for it; empty when there are none."""
-    answers = answers_in(text)
-    missing = [rule for rule in trace(hypothesis).rules if len(answers.get(rule, "")) < LEAST]
+    answers = parse_answers(text)
+    missing = [rule for rule in find_rule_citations(hypothesis).rules if len(answers.get(rule, "")) < MIN_ANSWER_CHARACTERS]
     if not missing:
         return ""
-    several = ", ".join(missing[:12]) + (f" and {len(missing) - 12} more" if len(missing) > 12 else "")
+    missing_list = ", ".join(missing[:12]) + (f" and {len(missing) - 12} more" if len(missing) > 12 else "")
     return (
-        f"{FIDELITY} does not say how the program keeps to {several}; write a line of at least {LEAST} characters for each "
+        f"{FIDELITY} does not say how the program keeps to {missing_list}; write a line of at least {MIN_ANSWER_CHARACTERS} characters for each "
         f"rule, such as `{missing[0]}: step() does exactly that`, after comparing rule and code, then propose again."
     )
 
 
-def answers_in(text: str) -> dict[str, str]:
+def parse_answers(text: str) -> dict[str, str]:
     """What is said of each rule: from the line that begins with its number to the next such line."""
     answers: dict[str, str] = {}
     rule = ""
     for line in text.splitlines():
-        found = _LINE.fullmatch(line[:2000])
-        if found:
-            rule = found[1]
+        match = _RULE_LINE.fullmatch(line[:2000])
+        if match:
+            rule = match[1]
         if rule:
-            said = (found[2] if found else line).strip()
-            answers[rule] = f"{answers.get(rule, '')} {said}".strip()[:2000]
+            answer = (match[2] if match else line).strip()
+            answers[rule] = f"{answers.get(rule, '')} {answer}".strip()[:2000]
     return answers

@@ -7,7 +7,7 @@ from lawbook.agents.api.workspace import FIDELITY
 from lawbook.core.hypothesis import ENGINE, RULEBOOK
 from lawbook.protocols.protocol import Protocol
 
-MOST_LINES = 120
+MAX_LINES = 120
 
 _HEAD = """\
 # You drive an unknown world
@@ -16,7 +16,7 @@ Somewhere behind `./law` is a world: a grid of small numbers, a few actions, lev
 Find them out, write them down, and complete the levels in as few actions as you can. Begin with `./law brief`.
 """
 
-_TOGETHER = """\
+_TEAM = """\
 
 You are one of {members} members: one world, one record, one budget, a model each. What the others send, and what comes back, is
 told in front of your next answer; their actions are evidence for your model too. Keep yours different.
@@ -29,7 +29,7 @@ _LOOK = """\
    `./law probe 1 -m "what does action 1 do?"`. Each costs one of your budget.
 """
 
-_BOOK = f"""\
+_RULEBOOK = f"""\
 2. Write what you believe into `{RULEBOOK}`: numbered rules (`R1. ...`), open questions (`Q1. ...`), each beginning a line.
 3. Compile the rulebook into `{ENGINE}`, citing rules in comments (`# R3`).
 4. `./law verify` replays the whole record with it. One wrong cell is a counterexample: mend, verify again. It costs nothing.
@@ -37,7 +37,7 @@ _BOOK = f"""\
    `repair_code` (only the code was wrong), `retain` (nothing changes), `simplify` (shorter, and still exact).
 """
 
-_NO_BOOK = f"""\
+_NO_RULEBOOK = f"""\
 2. Write what you believe as a program: `{ENGINE}`.
 3. Comment it for yourself; there is no rulebook here.
 4. `./law verify` replays the whole record with it. One wrong cell is a counterexample: mend, verify again. It costs nothing.
@@ -53,13 +53,13 @@ _PLAN = """\
    After a completed level: does your model still say everything? The same program has to start the next level too.
 """
 
-_FREE_HEAD = """\
+_NO_MODEL_HEAD = """\
 
 Four commands are enough: `./law observe --tiles` (look), `./law probe 1 -m "what does it do?"` (one action), `./law execute 1 2 2`
 (several), `./law reset -m "stuck"` (the level anew; costs an action). All the rest saves you reading, or mistakes.
 """
 
-_FREE_LOOP = f"""\
+_NO_MODEL_LOOP = f"""\
 2. Think: `./law python look.py` runs a file of yours over everything seen so far (what it finds: below), to count, measure and
    search instead of by eye.
 3. Act: `./law execute 1 2 2` sends actions one after the other, until one changes nothing (`--on`: whatever comes), and stops at
@@ -141,15 +141,17 @@ A line `A person says: ...` in front of an answer is from whoever watches you.
 """
 
 
-def guide(rules: Protocol, *, members: int, written: bool) -> str:
+def build_guide(protocol: Protocol, *, members: int, asks_fidelity: bool) -> str:
     """GUIDE.md of a protocol. members: how many play together; written: the agent's answers per rule are asked for."""
-    together = _TOGETHER.format(members=members) if members > 1 else ""
-    gate = _GATE + (_FIDELITY if written else "") if rules.needs_hypothesis else ""
-    loop = _LOOK + ((_BOOK if rules.needs_rulebook else _NO_BOOK) + _PLAN if rules.needs_hypothesis else _FREE_LOOP)
+    team = _TEAM.format(members=members) if members > 1 else ""
+    gate = _GATE + (_FIDELITY if asks_fidelity else "") if protocol.needs_hypothesis else ""
+    loop = _LOOK + (
+        (_RULEBOOK if protocol.needs_rulebook else _NO_RULEBOOK) + _PLAN if protocol.needs_hypothesis else _NO_MODEL_LOOP
+    )
     width = max(map(len, OPERATIONS))
-    commands = "\n".join(f"    ./law {row.name:<{width}}  {row.about}" for row in OPERATIONS.values())
+    commands = "\n".join(f"    ./law {operation.name:<{width}}  {operation.description}" for operation in OPERATIONS.values())
     parts = [
-        _HEAD + together + ("" if rules.needs_hypothesis else _FREE_HEAD),
+        _HEAD + team + ("" if protocol.needs_hypothesis else _NO_MODEL_HEAD),
         loop,
         gate,
         _CONTRACT,

@@ -6,110 +6,110 @@ This file is copied into workspaces and run there by whatever Python is at hand 
 import os
 import sys
 from _socket import AF_INET, AF_UNIX, SHUT_WR, SOCK_STREAM
-from _socket import socket as Socket  # noqa: N812 - the socket module and what it imports take longer than all the rest
+from _socket import socket as Socket
 
 SOCKET, PORT = ".law.sock", ".law.port"
-MOST = 1000000
+MAX_STDIN = 1000000
 
 
 def main(words: "list[str]") -> int:
-    os.chdir(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - the name of a socket may only be short
+    os.chdir(os.path.dirname(os.path.abspath(__file__)))
     try:
-        door = reach()
+        connection = open_connection()
     except (OSError, ValueError):
-        return closed()
+        return print_closed()
     if words == ["mcp"]:
-        return bridge(door)
+        return bridge_mcp(connection)
     parts = [os.fsencode(word) for word in words]
-    head = "words" + "".join(f" {len(part)}" for part in parts)
+    header = "words" + "".join(f" {len(part)}" for part in parts)
     if "-" in words:
-        parts.append(sys.stdin.buffer.read(MOST))
-        head += f" stdin {len(parts[-1])}"
-    return ask(door, head.encode() + b"\n" + b"".join(parts))
+        parts.append(sys.stdin.buffer.read(MAX_STDIN))
+        header += f" stdin {len(parts[-1])}"
+    return send_request(connection, header.encode() + b"\n" + b"".join(parts))
 
 
-def reach() -> Socket:
+def open_connection() -> Socket:
     """A connection to the door: its socket; or, for an agent that is allowed no such sockets (coder/doorway.py), the port that a
     file beside it names, with the word to say first."""
     try:
-        file = os.open(PORT, os.O_RDONLY)
+        port_fd = os.open(PORT, os.O_RDONLY)
     except OSError:
-        door = Socket(AF_UNIX, SOCK_STREAM)
-        door.connect(SOCKET)
-        return door
-    port, word = os.read(file, 99).split()
-    os.close(file)
-    door = Socket(AF_INET, SOCK_STREAM)
-    door.connect(("127.0.0.1", int(port)))
-    door.sendall(word + b"\n")
-    return door
+        connection = Socket(AF_UNIX, SOCK_STREAM)
+        connection.connect(SOCKET)
+        return connection
+    port, token = os.read(port_fd, 99).split()
+    os.close(port_fd)
+    connection = Socket(AF_INET, SOCK_STREAM)
+    connection.connect(("127.0.0.1", int(port)))
+    connection.sendall(token + b"\n")
+    return connection
 
 
-def ask(door: Socket, request: bytes) -> int:
+def send_request(connection: Socket, request: bytes) -> int:
     """Send one request, print the answer, return its exit code."""
-    answer = b""
+    response = b""
     try:
-        door.sendall(request)
+        connection.sendall(request)
     except OSError:  # refused unread; the answer says why
-        answer = b""
+        response = b""
     try:
         while True:
-            piece = door.recv(65536)
-            if not piece:
+            chunk = connection.recv(65536)
+            if not chunk:
                 break
-            answer += piece
+            response += chunk
     except OSError:
         pass
-    code, line, text = answer.partition(b"\n")
-    if not line:
-        return closed()
+    code, newline, text = response.partition(b"\n")
+    if not newline:
+        return print_closed()
     sys.stdout.buffer.write(text + b"\n")
     sys.stdout.buffer.flush()
     return int(code)
 
 
-def bridge(door: Socket) -> int:
+def bridge_mcp(connection: Socket) -> int:
     """Let an MCP client on our stdin and stdout talk to the server behind the socket."""
     import select
 
-    door.sendall(b'{"mcp": true}\n')
-    head = b""
-    while not head.endswith(b"\n"):
-        piece = door.recv(1)
-        if not piece:
-            return closed()
-        head += piece
-    if head != b"0\n":
+    connection.sendall(b'{"mcp": true}\n')
+    status_line = b""
+    while not status_line.endswith(b"\n"):
+        chunk = connection.recv(1)
+        if not chunk:
+            return print_closed()
+        status_line += chunk
+    if status_line != b"0\n":
         text = b""
         while True:
-            piece = door.recv(65536)
-            if not piece:
+            chunk = connection.recv(65536)
+            if not chunk:
                 break
-            text += piece
+            text += chunk
         sys.stderr.buffer.write(text + b"\n")
-        return int(head)
-    sources = [0, door.fileno()]
+        return int(status_line)
+    sources = [0, connection.fileno()]
     while True:
         for source in select.select(sources, [], [])[0]:
             if source == 0:
-                piece = os.read(0, 65536)
-                if piece:
-                    door.sendall(piece)
+                chunk = os.read(0, 65536)
+                if chunk:
+                    connection.sendall(chunk)
                 else:
                     sources.remove(0)
-                    door.shutdown(SHUT_WR)
+                    connection.shutdown(SHUT_WR)
             else:
-                piece = door.recv(65536)
-                if not piece:
+                chunk = connection.recv(65536)
+                if not chunk:
                     return 0
-                while piece:
-                    piece = piece[os.write(1, piece) :]
+                while chunk:
+                    chunk = chunk[os.write(1, chunk) :]
 
 
-def closed() -> int:
+def print_closed() -> int:
     try:
-        with open(".ended", encoding="utf-8") as said:  # noqa: PTH123
-            text = said.read(500)
+        with open(".ended", encoding="utf-8") as stream:
+            text = stream.read(500)
     except (OSError, ValueError):
         text = "Nobody is behind this door: the run was stopped. Whoever started it can go on with `lawbook drive --resume`."
     print(text.strip())

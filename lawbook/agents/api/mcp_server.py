@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from lawbook import __version__
-from lawbook.agents.api.framing import ask
+from lawbook.agents.api.framing import send_request
 from lawbook.agents.api.operation import OK
 from lawbook.agents.api.operations import OPERATIONS
 from lawbook.agents.api.workspace import SOCKET, Workspace
 from lawbook.errors import UsageError
 
 
-def main(given: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Serve until the client hangs up. Every call goes through the socket of the workspace, as a command would.
 
     given: the workspace; or `--descriptor`, the number of one that is open at it, and the process that keeps the run: nobody else
     is spoken to, whatever an agent has put in place of the socket. Returns the exit code.
     """
-    if len(given) not in (1, 3) or (len(given) == 3 and given[0] != "--descriptor"):
+    if len(arguments) not in (1, 3) or (len(arguments) == 3 and arguments[0] != "--descriptor"):
         print("python -m lawbook.agents.api.mcp_server WORKSPACE", file=sys.stderr)
         return 2
     try:
@@ -38,12 +38,12 @@ def main(given: Sequence[str]) -> int:
         return 2
     tools = [
         types.Tool(
-            name=row.name,
-            description=row.about,
-            input_schema=row.schema,
-            annotations=types.ToolAnnotations(read_only_hint=not row.acts),
+            name=operation.name,
+            description=operation.description,
+            input_schema=operation.schema,
+            annotations=types.ToolAnnotations(read_only_hint=not operation.has_effects),
         )
-        for row in OPERATIONS.values()
+        for operation in OPERATIONS.values()
     ]
 
     async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
@@ -52,10 +52,10 @@ def main(given: Sequence[str]) -> int:
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         request = {"tool": params.name, "arguments": dict(params.arguments or {})}
         try:
-            reply = await anyio.to_thread.run_sync(partial(ask, workspace, SOCKET, request, keeper=keeper))
+            result = await anyio.to_thread.run_sync(partial(send_request, workspace, SOCKET, request, keeper_pid=keeper_pid))
         except UsageError as error:
             return types.CallToolResult(content=[types.TextContent(type="text", text=str(error))], is_error=True)
-        return types.CallToolResult(content=[types.TextContent(type="text", text=reply.text)], is_error=reply.code != OK)
+        return types.CallToolResult(content=[types.TextContent(type="text", text=result.text)], is_error=result.code != OK)
 
     server = Server(
         "law",
@@ -69,8 +69,8 @@ def main(given: Sequence[str]) -> int:
         async with mcp.server.stdio.stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
-    keeper = int(given[2]) if len(given) == 3 else None
-    with Workspace.at(int(given[1])) if len(given) == 3 else Workspace(Path(given[0])) as workspace:
+    keeper_pid = int(arguments[2]) if len(arguments) == 3 else None
+    with Workspace.from_descriptor(int(arguments[1])) if len(arguments) == 3 else Workspace(Path(arguments[0])) as workspace:
         anyio.run(serve)
     return 0
 

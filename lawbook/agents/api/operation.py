@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from lawbook.core.plugins import nearest
+from lawbook.core.plugins import suggest_name
 from lawbook.errors import UsageError
 
 OK, REFUSED, WRONG, CLOSED, BUG = 0, 1, 2, 3, 70
 """Exit codes of a command: done; refused, or not as predicted; wrong use; no run behind the door any more; a bug of ours."""
 
-MOST = 6000
+MAX_CHARACTERS = 6000
 """Characters of an answer, where an operation does not say less."""
 
 
-class Reply(NamedTuple):
+class CommandResult(NamedTuple):
     """What a door answers: the text, and the exit code of the command."""
 
     text: str
@@ -33,7 +33,7 @@ class Argument:
     """
 
     name: str
-    about: str
+    description: str
     kind: Literal["text", "number", "size", "flag", "words"] = "text"
     flags: tuple[str, ...] = ()
     required: bool = False
@@ -43,48 +43,48 @@ class Argument:
     def usage(self) -> str:
         value = "|".join(self.choices) or self.name.upper()
         if self.kind == "words":
-            shown = f"{value} ..."
+            text = f"{value} ..."
         elif not self.flags:
-            shown = value
+            text = value
         else:
-            shown = {"flag": self.flags[0], "size": f"{self.flags[0]} [N]"}.get(self.kind, f"{self.flags[0]} {value}")
-        return shown if self.required else f"[{shown}]"
+            text = {"flag": self.flags[0], "size": f"{self.flags[0]} [N]"}.get(self.kind, f"{self.flags[0]} {value}")
+        return text if self.required else f"[{text}]"
 
-    def read(self, given: object) -> Any:
+    def parse(self, value: object) -> Any:
         """A value as the operation takes it. Raises UsageError."""
         if self.kind == "flag":
-            if isinstance(given, bool):
-                return given
+            if isinstance(value, bool):
+                return value
             raise UsageError(f"{self.name} is true or false.")
         if self.kind in ("number", "size"):
-            text = str(given).strip() if type(given) in (int, str) else ""
+            text = str(value).strip() if type(value) in (int, str) else ""
             if not text.lstrip("-").isdecimal() or not text.isascii() or len(text) > 9:
                 raise UsageError(f"{self.name} is a whole number.")
             return int(text)
         if self.kind == "words":
-            parts = given.split() if isinstance(given, str) else given
+            parts = value.split() if isinstance(value, str) else value
             if not isinstance(parts, list | tuple) or not all(type(part) in (str, int) for part in parts):
                 raise UsageError(f"{self.name} is a list of words.")
             return tuple(str(part) for part in parts)
-        if type(given) is int:
-            given = str(given)
-        if not isinstance(given, str):
+        if type(value) is int:
+            value = str(value)
+        if not isinstance(value, str):
             raise UsageError(f"{self.name} is text.")
-        if self.choices and given not in self.choices:
-            raise UsageError(f"{self.name} is one of {', '.join(self.choices)}, not {given[:60]!r}.")
-        return given
+        if self.choices and value not in self.choices:
+            raise UsageError(f"{self.name} is one of {', '.join(self.choices)}, not {value[:60]!r}.")
+        return value
 
     @property
     def schema(self) -> dict[str, Any]:
-        kinds: dict[str, dict[str, Any]] = {
+        types: dict[str, dict[str, Any]] = {
             "text": {"type": "string"},
             "number": {"type": "integer"},
             "size": {"type": "integer"},
             "flag": {"type": "boolean"},
             "words": {"type": "array", "items": {"type": "string"}},
         }
-        chosen = {"enum": list(self.choices)} if self.choices else {}
-        return {**kinds[self.kind], **chosen, "description": self.about}
+        choices = {"enum": list(self.choices)} if self.choices else {}
+        return {**types[self.kind], **choices, "description": self.description}
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,12 @@ class Operation:
     more: what else its help says."""
 
     name: str
-    about: str
-    does: Callable[..., str | Reply]
+    description: str
+    handler: Callable[..., str | CommandResult]
     arguments: tuple[Argument, ...] = ()
-    most: int = MOST
-    acts: bool = False
-    more: str = ""
+    max_characters: int = MAX_CHARACTERS
+    has_effects: bool = False
+    extra_help: str = ""
 
     @property
     def usage(self) -> str:
@@ -107,8 +107,10 @@ class Operation:
     @property
     def help(self) -> str:
         """Usage and what each argument means."""
-        told = (f"  {', '.join(one.flags) or one.name.upper()}: {one.about}" for one in self.arguments)
-        return "\n".join((self.usage, f"  {self.about}", *told, *([self.more] if self.more else [])))
+        argument_lines = (
+            f"  {', '.join(argument.flags) or argument.name.upper()}: {argument.description}" for argument in self.arguments
+        )
+        return "\n".join((self.usage, f"  {self.description}", *argument_lines, *([self.extra_help] if self.extra_help else [])))
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -120,61 +122,65 @@ class Operation:
             "additionalProperties": False,
         }
 
-    def read_words(self, words: Sequence[str]) -> dict[str, Any]:
+    def parse_words(self, words: Sequence[str]) -> dict[str, Any]:
         """Arguments from a command line. Raises UsageError with what would be right."""
-        given: dict[str, Any] = {}
-        places = [argument for argument in self.arguments if not argument.flags]
+        values: dict[str, Any] = {}
+        positional = [argument for argument in self.arguments if not argument.flags]
         options = {flag: argument for argument in self.arguments for flag in argument.flags}
-        rest, literal = deque(words), False
-        loose: deque[str] = deque()
-        while rest:
-            word = rest.popleft()
-            flag, equals, value = word.partition("=")
+        remaining, literal = deque(words), False
+        positional_words: deque[str] = deque()
+        while remaining:
+            word = remaining.popleft()
+            flag, has_value, value = word.partition("=")
             if word == "--" and not literal:
                 literal = True
             elif not literal and len(word) > 1 and word.startswith("-") and not word[1].isdecimal():
                 if flag not in options:
-                    raise UsageError(f"{self.name} has no option {flag[:40]}.{nearest(flag[:40], options)} It is: {self.usage}")
+                    raise UsageError(
+                        f"{self.name} has no option {flag[:40]}.{suggest_name(flag[:40], options)} It is: {self.usage}"
+                    )
                 argument = options[flag]
                 if argument.kind == "flag":
-                    if equals:
+                    if has_value:
                         raise UsageError(f"{flag} takes no value.")
-                    given[argument.name] = True
-                elif argument.kind == "size" and not equals and not (rest and rest[0].isdecimal()):
-                    given[argument.name] = 0
-                elif equals or rest:
-                    given[argument.name] = argument.read(value if equals else rest.popleft())
+                    values[argument.name] = True
+                elif argument.kind == "size" and not has_value and not (remaining and remaining[0].isdecimal()):
+                    values[argument.name] = 0
+                elif has_value or remaining:
+                    values[argument.name] = argument.parse(value if has_value else remaining.popleft())
                 else:
-                    raise UsageError(f"{flag} needs a value: {argument.about}.")
+                    raise UsageError(f"{flag} needs a value: {argument.description}.")
             else:
-                loose.append(word)
-        for argument in places:
+                positional_words.append(word)
+        for argument in positional:
             if argument.kind == "words":
-                if loose:
-                    given[argument.name], loose = argument.read(tuple(loose)), deque()
-            elif loose:
-                given[argument.name] = argument.read(loose.popleft())
-        if loose:
-            raise UsageError(f"{self.name} does not take {loose[0][:60]!r}. It is: {self.usage}")
-        return self._whole(given)
+                if positional_words:
+                    values[argument.name], positional_words = argument.parse(tuple(positional_words)), deque()
+            elif positional_words:
+                values[argument.name] = argument.parse(positional_words.popleft())
+        if positional_words:
+            raise UsageError(f"{self.name} does not take {positional_words[0][:60]!r}. It is: {self.usage}")
+        return self._require_all(values)
 
-    def read_fields(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def parse_fields(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name, as an MCP client sends them; None is as good as absent. Raises UsageError."""
         known = {argument.name: argument for argument in self.arguments}
         unknown = next((name for name in fields if name not in known), None)
         if unknown is not None:
             raise UsageError(f"{self.name} takes no {str(unknown)[:40]!r}; it takes {', '.join(known) or 'nothing'}.")
-        return self._whole({name: known[name].read(value) for name, value in fields.items() if value is not None})
+        return self._require_all({name: known[name].parse(value) for name, value in fields.items() if value is not None})
 
-    def _whole(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _require_all(self, values: dict[str, Any]) -> dict[str, Any]:
         for argument in self.arguments:
-            if argument.required and argument.name not in given:
-                raise UsageError(f"{self.name} needs {argument.name}: {argument.about}. It is: {self.usage}")
-        return given
+            if argument.required and argument.name not in values:
+                raise UsageError(f"{self.name} needs {argument.name}: {argument.description}. It is: {self.usage}")
+        return values
 
 
-def find(table: Mapping[str, Operation], name: str) -> Operation:
+def find_operation(operations: Mapping[str, Operation], name: str) -> Operation:
     """Raises UsageError with the nearest there is."""
-    if name not in table:
-        raise UsageError(f"There is no command {name[:40]!r}.{nearest(name[:40], table)} There are: {', '.join(table)}.")
-    return table[name]
+    if name not in operations:
+        raise UsageError(
+            f"There is no command {name[:40]!r}.{suggest_name(name[:40], operations)} There are: {', '.join(operations)}."
+        )
+    return operations[name]

@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 from lawbook.agents.api import actions, status, views
-from lawbook.agents.api.notation import HOW_ACTIONS, HOW_PLACES
+from lawbook.agents.api.notation import ACTION_NOTATION, PLACE_NOTATION
 from lawbook.agents.api.operation import Argument, Operation
 from lawbook.core.hypothesis import Decision
 from lawbook.runs import record_scripts
 
-_MESSAGE = ("--message", "-m")
-_SUBGOAL = Argument(
+_MESSAGE_FLAGS = ("--message", "-m")
+_SUBGOAL_ARGUMENT = Argument(
     "subgoal",
     "what to reach instead of the goal: an expression over `state`, or a file with def subgoal(state)",
     flags=("--subgoal",),
 )
-_WHY = Argument("message", "the question that the subgoal answers", flags=_MESSAGE)
-_MORE = (
-    Argument("seconds", f"the search may take so long (to {actions.MOST_SECONDS})", "number", flags=("--seconds",)),
+_QUESTION_ARGUMENT = Argument("message", "the question that the subgoal answers", flags=_MESSAGE_FLAGS)
+_SEARCH_LIMIT_ARGUMENTS = (
+    Argument("seconds", f"the search may take so long (to {actions.MAX_COMMAND_SEARCH_SECONDS})", "number", flags=("--seconds",)),
     Argument("nodes", "and expand so many states", "number", flags=("--nodes",)),
 )
 
-_ROWS = (
-    Operation("brief", "what a fresh agent needs: state of play, rules, questions, last mismatch, budget", status.brief, most=5000),
-    Operation("status", "where the run stands, in three lines", status.status, most=1500),
+_OPERATION_LIST = (
+    Operation(
+        "brief",
+        "what a fresh agent needs: state of play, rules, questions, last mismatch, budget",
+        status.show_brief,
+        max_characters=5000,
+    ),
+    Operation("status", "where the run stands, in three lines", status.show_status, max_characters=1500),
     Operation(
         "observe",
         "a frame as a board, tiles, runs, objects, a crop, a difference, an animation or a picture",
         views.observe,
         (
-            Argument("place", f"which (default: now): {HOW_PLACES}"),
+            Argument("place", f"which (default: now): {PLACE_NOTATION}"),
             Argument("since", "only what changed since this place", flags=("--since",)),
             Argument("rows", "only these rows: 10-20", flags=("--rows",)),
             Argument("columns", "only these columns: 30-40", flags=("--columns",)),
@@ -43,12 +48,12 @@ _ROWS = (
             Argument("frame", "this animation frame, from 0", "number", flags=("--frame",)),
             Argument("png", "draw it into this file of your workspace", flags=("--png",)),
         ),
-        most=9000,
+        max_characters=9000,
     ),
     Operation(
         "record",
         "trajectories in a line each; or one step by step; or a question to the record",
-        views.record,
+        views.show_record,
         (
             Argument("trajectory", "only this one, from 0", "number"),
             Argument("cell", "when did this cell (row,column) change", flags=("--cell",)),
@@ -56,7 +61,7 @@ _ROWS = (
             Argument("find", "where else was the frame of this place seen", flags=("--find",)),
             Argument("start", "leave out so many lines", "number", flags=("--start",)),
         ),
-        most=4000,
+        max_characters=4000,
     ),
     Operation(
         "propose",
@@ -64,19 +69,21 @@ _ROWS = (
         actions.propose,
         (
             Argument("decision", "what you decided", required=True, choices=tuple(d.value for d in Decision)),
-            Argument("message", "what was wrong, or why, in a sentence", flags=_MESSAGE),
+            Argument("message", "what was wrong, or why, in a sentence", flags=_MESSAGE_FLAGS),
         ),
-        acts=True,
+        has_effects=True,
     ),
     Operation("verify", "try the files as they stand on the whole record; proposes nothing", actions.verify),
-    Operation("counterexample", "where the last proposal or prediction was wrong, and what really changed", views.counterexample),
+    Operation(
+        "counterexample", "where the last proposal or prediction was wrong, and what really changed", views.show_counterexample
+    ),
     Operation(
         "simulate",
         "what your program, as it stands, says these actions would show; on record, where it differs",
         actions.simulate,
         (
-            Argument("actions", HOW_ACTIONS, "words", required=True),
-            Argument("at", f"from here instead of now: {HOW_PLACES}", flags=("--at",)),
+            Argument("actions", ACTION_NOTATION, "words", required=True),
+            Argument("at", f"from here instead of now: {PLACE_NOTATION}", flags=("--at",)),
             Argument("board", "print the last frame whole", "flag", flags=("--board",)),
         ),
     ),
@@ -84,53 +91,58 @@ _ROWS = (
         "plan",
         "the shortest way in the accepted program to the goal, or to a subgoal",
         actions.plan,
-        (_SUBGOAL, _WHY, *_MORE, Argument("bare", "print the actions and nothing else", "flag", flags=("--bare",))),
-        most=4000,
+        (
+            _SUBGOAL_ARGUMENT,
+            _QUESTION_ARGUMENT,
+            *_SEARCH_LIMIT_ARGUMENTS,
+            Argument("bare", "print the actions and nothing else", "flag", flags=("--bare",)),
+        ),
+        max_characters=4000,
     ),
     Operation(
         "execute",
         "send a plan until a prediction is wrong; without actions: plan first, then send that",
         actions.execute,
         (
-            Argument("actions", HOW_ACTIONS, "words"),
-            _SUBGOAL,
-            _WHY,
-            *_MORE,
+            Argument("actions", ACTION_NOTATION, "words"),
+            _SUBGOAL_ARGUMENT,
+            _QUESTION_ARGUMENT,
+            *_SEARCH_LIMIT_ARGUMENTS,
             Argument("on", "without a model: go on after an action that changes nothing", "flag", flags=("--on",)),
         ),
-        acts=True,
+        has_effects=True,
     ),
     Operation(
         "probe",
         "send one action to learn something",
         actions.probe,
         (
-            Argument("action", HOW_ACTIONS, required=True),
-            Argument("message", "the question that it answers", flags=_MESSAGE, required=True),
+            Argument("action", ACTION_NOTATION, required=True),
+            Argument("message", "the question that it answers", flags=_MESSAGE_FLAGS, required=True),
         ),
-        acts=True,
+        has_effects=True,
     ),
     Operation(
         "reset",
         "start the level anew; costs an action",
         actions.reset,
         (
-            Argument("message", "why", flags=_MESSAGE, required=True),
+            Argument("message", "why", flags=_MESSAGE_FLAGS, required=True),
             Argument("whole", "even where that restarts the whole game", "flag", flags=("--whole",)),
         ),
-        acts=True,
+        has_effects=True,
     ),
     Operation(
         "history",
         "your proposals and what became of them; one of them whole",
-        views.history,
+        views.show_history,
         (Argument("number", "this proposal, from 1", "number"),),
-        most=4000,
+        max_characters=4000,
     ),
     Operation(
         "diff",
         "your files against what was accepted last; or one accepted version against another",
-        views.diff,
+        views.show_diff,
         (Argument("old", "version, from 1", "number"), Argument("new", "version (default: the last)", "number")),
     ),
     Operation(
@@ -138,46 +150,46 @@ _ROWS = (
         "put an accepted version back into your workspace",
         views.restore,
         (Argument("version", "from 1 (default: the last)", "number"),),
-        acts=True,
+        has_effects=True,
     ),
     Operation(
         "python",
         "run code over the whole record in the sandbox: numpy, perception, frames as arrays; what it prints",
-        actions.python,
+        actions.run_python,
         (
             Argument("words", "a file of your workspace, or - for stdin", "words"),
             Argument("code", "the code itself", flags=("--code", "-c")),
         ),
-        most=4000,
-        more=record_scripts.GUIDE,
+        max_characters=4000,
+        extra_help=record_scripts.GUIDE,
     ),
-    Operation("budget", "actions, characters, commands and minutes, spent and left", status.budget, most=2000),
+    Operation("budget", "actions, characters, commands and minutes, spent and left", status.show_budget, max_characters=2000),
     Operation(
         "note",
         "keep a sentence for later; ./law brief shows the last ones",
         actions.note,
         (Argument("words", "the sentence", "words", required=True),),
-        acts=True,
+        has_effects=True,
     ),
     Operation(
         "finish",
         "end the run for good",
         actions.finish,
-        (Argument("message", "why", flags=_MESSAGE, required=True),),
-        acts=True,
+        (Argument("message", "why", flags=_MESSAGE_FLAGS, required=True),),
+        has_effects=True,
     ),
 )
 
-OPERATIONS = {row.name: row for row in _ROWS}
+OPERATIONS = {row.name: row for row in _OPERATION_LIST}
 """By name, in the order in which they are listed."""
 
 
-def listed() -> str:
+def format_operations() -> str:
     """Every operation with its usage, for the guide and for `./law help`."""
-    return "\n".join(f"{row.usage}\n    {row.about}" for row in _ROWS)
+    return "\n".join(f"{operation.usage}\n    {operation.description}" for operation in _OPERATION_LIST)
 
 
-def summary() -> str:
+def format_summary() -> str:
     """Every operation in one short line."""
     width = max(map(len, OPERATIONS))
-    return "\n".join(f"{row.name:<{width}}  {row.about}" for row in _ROWS)
+    return "\n".join(f"{operation.name:<{width}}  {operation.description}" for operation in _OPERATION_LIST)

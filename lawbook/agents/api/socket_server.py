@@ -18,23 +18,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lawbook.agents.api.dispatcher import Door
-from lawbook.agents.api.framing import CREDENTIALS, MAX_REQUEST, address, is_whole, request_in, serving
-from lawbook.agents.api.operation import BUG, REFUSED, WRONG, Reply
+from lawbook.agents.api.dispatcher import CommandDispatcher
+from lawbook.agents.api.framing import (
+    MAX_REQUEST,
+    PEER_CREDENTIALS,
+    find_server_pid,
+    format_socket_address,
+    is_complete,
+    parse_request,
+)
+from lawbook.agents.api.operation import BUG, REFUSED, WRONG, CommandResult
 from lawbook.agents.api.workspace import SOCKET, Workspace
-from lawbook.agents.api.workspace_setup import furnish
+from lawbook.agents.api.workspace_setup import setup_workspace
 from lawbook.errors import LawbookError, RefusedError, UsageError
-from lawbook.ledger.ledger import Kind
+from lawbook.ledger.ledger import EventKind
 from lawbook.runs.folder import RunFolder
 from lawbook.runs.session import Session
 
 MAX_CLIENTS = 32
 """Connections at once; the oldest that has not said what it wants gives way."""
-PATIENCE = 20.0
+CLIENT_TIMEOUT_S = 20.0
 """Seconds a client may take to say what it wants, and to take its answer."""
 MAX_BRIDGES = 4
 """MCP clients of one workspace at once."""
-PERSON = "door.sock"
+PERSON_SOCKET = "door.sock"
 """In the run's folder: where `lawbook say` is heard."""
 
 
@@ -45,186 +52,186 @@ class _Client:
     sock: socket.socket
     member: int | None
     deadline: float
-    heard: bytearray = field(default_factory=bytearray)
-    answer: bytes | None = None
+    received: bytearray = field(default_factory=bytearray)
+    unsent: bytes | None = None
 
 
-class Server:
+class SocketServer:
     """Listens in every workspace, and in the run's folder for a person. `turn` does what there is to do; not for two threads at
     once. `lock` is held while a command is answered: take it to use the session from another thread."""
 
-    def __init__(self, door: Door, folder: RunFolder | None = None) -> None:
-        self.door = door
+    def __init__(self, dispatcher: CommandDispatcher, folder: RunFolder | None = None) -> None:
+        self.dispatcher = dispatcher
         self.lock = threading.RLock()
-        self.heard = time.monotonic()
+        self.last_command_at = time.monotonic()
         """When the last command came (time.monotonic)."""
-        self._ways = selectors.DefaultSelector()
-        self._listening: list[tuple[socket.socket, int | None, Callable[[], None]]] = []
+        self._selector = selectors.DefaultSelector()
+        self._listeners: list[tuple[socket.socket, int | None, Callable[[], None]]] = []
         self._clients: list[_Client] = []
         self._ready: deque[_Client] = deque()
         self._bridges: list[tuple[int, subprocess.Popen[bytes]]] = []
         try:
-            for member, workspace in enumerate(door.workspaces):
+            for member, workspace in enumerate(dispatcher.workspaces):
                 self._listen(workspace, SOCKET, member)
             if folder is not None:
                 self._person = Workspace(folder.path)
-                self._listen(self._person, PERSON, None)
+                self._listen(self._person, PERSON_SOCKET, None)
         except BaseException:
             self.close()
             raise
 
-    def _listen(self, folder: Workspace, name: str, member: int | None) -> None:
-        if serving(folder, name) is not None:
+    def _listen(self, workspace: Workspace, socket_name: str, member: int | None) -> None:
+        if find_server_pid(workspace, socket_name) is not None:
             raise UsageError(
-                f"{folder.path} is being served already; end that with `lawbook drive --stop`, or name another folder."
+                f"{workspace.path} is being served already; end that with `lawbook drive --stop`, or name another folder."
             )
-        folder.remove(name)
+        workspace.remove(socket_name)
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
-        before = os.umask(0o177)
+        previous_umask = os.umask(0o177)
         try:
-            sock.bind(address(folder, name))
+            sock.bind(format_socket_address(workspace, socket_name))
         except OSError as error:
             sock.close()
-            raise UsageError(f"No door can be opened in {folder.path} ({error.strerror}); name another folder.") from error
+            raise UsageError(f"No door can be opened in {workspace.path} ({error.strerror}); name another folder.") from error
         finally:
-            os.umask(before)
+            os.umask(previous_umask)
         sock.listen(MAX_CLIENTS)
-        self._ways.register(sock, selectors.EVENT_READ)
-        self._listening.append((sock, member, lambda: folder.remove(name)))
+        self._selector.register(sock, selectors.EVENT_READ)
+        self._listeners.append((sock, member, lambda: workspace.remove(socket_name)))
 
     # -- the loop ----------------------------------------------------------------------------------------------------------------
 
-    def turn(self, seconds: float = 0.2) -> bool:
+    def run_once(self, seconds: float = 0.2) -> bool:
         """Wait up to so long for something to do, and do it: at most one command. Says whether there was one."""
-        for key, _ in self._ways.select(0 if self._ready else seconds):
+        for key, _ in self._selector.select(0 if self._ready else seconds):
             with contextlib.suppress(OSError):
-                self._attend(key.fileobj)
-        self._tidy()
+                self._handle_event(key.fileobj)
+        self._drop_stale()
         while self._ready:
             client = self._ready.popleft()
-            if client not in self._clients or _hung_up(client.sock):
+            if client not in self._clients or _has_hung_up(client.sock):
                 self._drop(client)  # nobody waits for the answer: what was asked is not done
                 continue
-            self.heard = time.monotonic()
+            self.last_command_at = time.monotonic()
             with self.lock:
-                self._serve(client)
+                self._handle_request(client)
             return True
         return False
 
-    def _attend(self, sock: Any) -> None:
-        member, listens = next(((m, True) for s, m, _ in self._listening if s is sock), (None, False))
-        if listens:
+    def _handle_event(self, sock: Any) -> None:
+        member, is_listener = next(((m, True) for s, m, _ in self._listeners if s is sock), (None, False))
+        if is_listener:
             self._accept(sock, member)
             return
         client = next((one for one in self._clients if one.sock is sock), None)
         if client is None:
             return
-        if client.answer is not None:
-            self._say(client)
+        if client.unsent is not None:
+            self._send_pending(client)
         else:
             self._read(client)
 
-    def _accept(self, listening: socket.socket, member: int | None) -> None:
-        sock, _ = listening.accept()
+    def _accept(self, listener: socket.socket, member: int | None) -> None:
+        sock, _ = listener.accept()
         sock.setblocking(False)
-        _, uid, _ = CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))
+        _, uid, _ = PEER_CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER_CREDENTIALS.size))
         if uid not in (0, os.geteuid()):
             sock.close()
             return
         if len(self._clients) >= MAX_CLIENTS:
-            waiting = [one for one in self._clients if one not in self._ready]
-            if not waiting:
+            idle_clients = [one for one in self._clients if one not in self._ready]
+            if not idle_clients:
                 sock.close()
                 return
-            self._drop(waiting[0])
-        client = _Client(sock, member, time.monotonic() + PATIENCE)
+            self._drop(idle_clients[0])
+        client = _Client(sock, member, time.monotonic() + CLIENT_TIMEOUT_S)
         self._clients.append(client)
-        self._ways.register(sock, selectors.EVENT_READ)
+        self._selector.register(sock, selectors.EVENT_READ)
 
     def _read(self, client: _Client) -> None:
         try:
-            piece = client.sock.recv(65536)
+            chunk = client.sock.recv(65536)
         except BlockingIOError:
             return
         except OSError:
-            piece = b""
-        if not piece:
+            chunk = b""
+        if not chunk:
             self._drop(client)
             return
-        client.heard += piece
-        if len(client.heard) > MAX_REQUEST:
-            self._answer(client, Reply(f"A request is at most {MAX_REQUEST:,} bytes; say less at a time.", WRONG))
-        elif is_whole(client.heard):
-            self._ways.unregister(client.sock)
+        client.received += chunk
+        if len(client.received) > MAX_REQUEST:
+            self._start_reply(client, CommandResult(f"A request is at most {MAX_REQUEST:,} bytes; say less at a time.", WRONG))
+        elif is_complete(client.received):
+            self._selector.unregister(client.sock)
             self._ready.append(client)
 
-    def _serve(self, client: _Client) -> None:
+    def _handle_request(self, client: _Client) -> None:
         try:
-            request = request_in(bytes(client.heard))
+            request = parse_request(bytes(client.received))
         except (ValueError, RecursionError):
-            self._answer(client, Reply("That is no request; use ./law.", WRONG), waiting=False)
+            self._start_reply(client, CommandResult("That is no request; use ./law.", WRONG), is_registered=False)
             return
         if client.member is None:
-            self._answer(client, self._heed(request), waiting=False)
+            self._start_reply(client, self._handle_person_message(request), is_registered=False)
         elif request.get("mcp") is True:
-            self._bridge(client)
+            self._start_mcp_bridge(client)
         else:
-            self._answer(client, self._asked(client.member, request), waiting=False)
+            self._start_reply(client, self._dispatch(client.member, request), is_registered=False)
 
-    def _asked(self, member: int, request: dict[str, Any]) -> Reply:
+    def _dispatch(self, member: int, request: dict[str, Any]) -> CommandResult:
         argv, stdin = request.get("argv"), request.get("stdin", "")
         if isinstance(argv, list) and all(isinstance(word, str) for word in argv) and isinstance(stdin, str):
-            return self.door.answer(member, argv, stdin)
+            return self.dispatcher.run_command(member, argv, stdin)
         name, fields = request.get("tool"), request.get("arguments", {})
         if isinstance(name, str) and isinstance(fields, dict):
-            return self.door.tool(member, name, fields)
-        return Reply("That is no request; use ./law.", WRONG)
+            return self.dispatcher.call_tool(member, name, fields)
+        return CommandResult("That is no request; use ./law.", WRONG)
 
-    def _heed(self, request: dict[str, Any]) -> Reply:
+    def _handle_person_message(self, request: dict[str, Any]) -> CommandResult:
         """A person's words, for whoever plays: they reach every member at its next command."""
         text = request.get("say")
         if not isinstance(text, str):
-            return Reply("That is no request; use lawbook say.", WRONG)
+            return CommandResult("That is no request; use lawbook say.", WRONG)
         try:
-            say(self.door.session, text)
+            say(self.dispatcher.session, text)
         except LawbookError as error:
-            return Reply(str(error), REFUSED)
+            return CommandResult(str(error), REFUSED)
         except Exception as error:
-            return Reply(f"That failed ({type(error).__name__}).", BUG)
-        return Reply("said; it is told at the agent's next command, and the run counts as assisted")
+            return CommandResult(f"That failed ({type(error).__name__}).", BUG)
+        return CommandResult("said; it is told at the agent's next command, and the run counts as assisted")
 
     # -- answers -----------------------------------------------------------------------------------------------------------------
 
-    def _answer(self, client: _Client, reply: Reply, *, waiting: bool = True) -> None:
+    def _start_reply(self, client: _Client, result: CommandResult, *, is_registered: bool = True) -> None:
         """waiting: it is still being listened to."""
-        client.answer = f"{int(reply.code)}\n{reply.text}".encode("utf-8", "replace")
-        client.deadline = time.monotonic() + PATIENCE
-        if waiting:
-            self._ways.modify(client.sock, selectors.EVENT_WRITE)
+        client.unsent = f"{int(result.code)}\n{result.text}".encode("utf-8", "replace")
+        client.deadline = time.monotonic() + CLIENT_TIMEOUT_S
+        if is_registered:
+            self._selector.modify(client.sock, selectors.EVENT_WRITE)
         else:
-            self._ways.register(client.sock, selectors.EVENT_WRITE)
+            self._selector.register(client.sock, selectors.EVENT_WRITE)
         with contextlib.suppress(OSError):
-            self._say(client)
+            self._send_pending(client)
 
-    def _say(self, client: _Client) -> None:
-        assert client.answer is not None
+    def _send_pending(self, client: _Client) -> None:
+        assert client.unsent is not None
         try:
-            client.answer = client.answer[client.sock.send(client.answer) :]
+            client.unsent = client.unsent[client.sock.send(client.unsent) :]
         except BlockingIOError:
             return
         except OSError:
-            client.answer = b""
-        if not client.answer:
+            client.unsent = b""
+        if not client.unsent:
             self._drop(client)
 
     def _drop(self, client: _Client) -> None:
         with contextlib.suppress(KeyError, ValueError):
-            self._ways.unregister(client.sock)
+            self._selector.unregister(client.sock)
         client.sock.close()
         if client in self._clients:
             self._clients.remove(client)
 
-    def _tidy(self) -> None:
+    def _drop_stale(self) -> None:
         """Let go of clients that take too long, and of bridges that have ended."""
         now = time.monotonic()
         for client in [one for one in self._clients if one.deadline < now and one not in self._ready]:
@@ -233,29 +240,35 @@ class Server:
 
     # -- MCP ---------------------------------------------------------------------------------------------------------------------
 
-    def _bridge(self, client: _Client) -> None:
+    def _start_mcp_bridge(self, client: _Client) -> None:
         """Hand the connection to an MCP server of its own, which asks through the same door as everybody."""
         from importlib.util import find_spec
 
         assert client.member is not None
         if find_spec("mcp") is None:
-            self._answer(client, Reply("MCP needs the package mcp: pip install 'lawbook[mcp]'.", WRONG), waiting=False)
+            self._start_reply(
+                client, CommandResult("MCP needs the package mcp: pip install 'lawbook[mcp]'.", WRONG), is_registered=False
+            )
             return
         if sum(member == client.member for member, _ in self._bridges) >= MAX_BRIDGES:
-            self._answer(client, Reply(f"There are {MAX_BRIDGES} MCP clients here already; end one.", REFUSED), waiting=False)
+            self._start_reply(
+                client, CommandResult(f"There are {MAX_BRIDGES} MCP clients here already; end one.", REFUSED), is_registered=False
+            )
             return
         client.sock.setblocking(True)
         client.sock.sendall(b"0\n")
-        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH")}
-        folder = self.door.workspaces[client.member].descriptor  # not its path: somebody may have put another there
+        environment = {
+            name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
+        }
+        folder_fd = self.dispatcher.workspaces[client.member].descriptor  # not its path: somebody may have put another there
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "lawbook.agents.api.mcp_server", "--descriptor", str(folder), str(os.getpid())],
+            [sys.executable, "-P", "-m", "lawbook.agents.api.mcp_server", "--descriptor", str(folder_fd), str(os.getpid())],
             stdin=client.sock.fileno(),
             stdout=client.sock.fileno(),
             stderr=subprocess.DEVNULL,
-            env=kept,
+            env=environment,
             cwd="/",
-            pass_fds=[folder],
+            pass_fds=[folder_fd],
             start_new_session=True,
         )
         self._bridges.append((client.member, process))
@@ -265,74 +278,74 @@ class Server:
         """Close every door and take the sockets away. The session is left as it is."""
         for client in list(self._clients):
             self._drop(client)
-        for sock, _, remove in self._listening:
+        for sock, _, remove in self._listeners:
             sock.close()
             with contextlib.suppress(LawbookError, OSError):
                 remove()
-        self._listening.clear()
+        self._listeners.clear()
         for _, process in self._bridges:
             process.kill()
             process.wait()
         self._bridges.clear()
-        self._ways.close()
+        self._selector.close()
         if hasattr(self, "_person"):
             self._person.close()
 
 
 @contextmanager
-def serve(session: Session, workspaces: Sequence[Path], *, folder: RunFolder | None = None) -> Iterator[Server]:
+def serve(session: Session, workspaces: Sequence[Path], *, folder: RunFolder | None = None) -> Iterator[SocketServer]:
     """Furnish the workspaces, one a member, and answer their commands in a thread until the block is left.
 
     folder: of the run, where `lawbook say` is to be heard. A command that is being answered is waited for. Use the session itself
     only with `server.lock` held. Raises UsageError when a workspace cannot be used.
     """
-    with opened(session, workspaces, folder) as server:
-        leaving = threading.Event()
+    with open_server(session, workspaces, folder) as server:
+        stopping = threading.Event()
 
-        def live() -> None:
-            while not leaving.is_set():
-                server.turn(0.1)
+        def run_loop() -> None:
+            while not stopping.is_set():
+                server.run_once(0.1)
 
-        thread = threading.Thread(target=live, name="door", daemon=True)
+        thread = threading.Thread(target=run_loop, name="door", daemon=True)
         thread.start()
         try:
             yield server
         finally:
-            leaving.set()
+            stopping.set()
             thread.join()
 
 
 @contextmanager
-def opened(session: Session, workspaces: Sequence[Path], folder: RunFolder | None) -> Iterator[Server]:
+def open_server(session: Session, workspaces: Sequence[Path], folder: RunFolder | None) -> Iterator[SocketServer]:
     with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(Workspace(path)) for path in workspaces]
-        for member, workspace in enumerate(opened):
-            furnish(workspace, session, member)
-        door = Door(session, opened)
-        stack.callback(door.close)
-        server = Server(door, folder)
+        open_workspaces = [stack.enter_context(Workspace(path)) for path in workspaces]
+        for member, workspace in enumerate(open_workspaces):
+            setup_workspace(workspace, session, member)
+        dispatcher = CommandDispatcher(session, open_workspaces)
+        stack.callback(dispatcher.close)
+        server = SocketServer(dispatcher, folder)
         stack.callback(server.close)
         yield server
 
 
 def say(session: Session, text: str) -> None:
     """A person's words into the ledger: they reach the agents at their next command, and the run counts as assisted."""
-    session.journal.append(Kind.NOTE, {"text": words_of(text, session.ended), "by": "person"})
-    session.journal.commit()
+    session.event_log.append(EventKind.NOTE, {"text": validate_message(text, session.outcome), "by": "person"})
+    session.event_log.commit()
 
 
-def words_of(text: str, ended: object) -> str:
+def validate_message(text: str, ended: object) -> str:
     """What a person may say. Raises RefusedError."""
-    words = text.strip()
-    if not words or len(words) > 2000:
+    message = text.strip()
+    if not message or len(message) > 2000:
         raise RefusedError("Say something, in at most 2,000 characters.")
     if ended:
         raise RefusedError(f"The run has ended ({ended}); nobody can hear it any more.")
-    return words
+    return message
 
 
-def _hung_up(sock: socket.socket) -> bool:
+def _has_hung_up(sock: socket.socket) -> bool:
     """Whether the other end is closed. One that has only said all it wants to say (SHUT_WR) still listens."""
-    ways = select.poll()
-    ways.register(sock, 0)  # what is told unasked: POLLHUP and POLLERR
-    return bool(ways.poll(0))
+    poller = select.poll()
+    poller.register(sock, 0)  # what is told unasked: POLLHUP and POLLERR
+    return bool(poller.poll(0))

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lawbook.agents.api.notation import cell_of, place_of, shown, span_of, written
-from lawbook.agents.api.workspace import differing
+from lawbook.agents.api.notation import format_actions, format_counterexample, parse_cell, parse_place, parse_span
+from lawbook.agents.api.workspace import find_changed_files
 from lawbook.core import frame_text
 from lawbook.core.hypothesis import RULEBOOK, Hypothesis
 from lawbook.core.record import Observation, Status, Trajectory
 from lawbook.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
-    from lawbook.agents.api.dispatcher import Call
+    from lawbook.agents.api.dispatcher import CommandContext
 
-SHOWN = 40
+PAGE_LINES = 40
 """Lines of a list, where an answer is one."""
-MOST_TILE = 64
+MAX_TILE = 64
 """Cells of a side of a tile."""
 
 
@@ -29,7 +29,7 @@ MOST_TILE = 64
 
 
 def observe(
-    call: Call,
+    context: CommandContext,
     place: str = "now",
     rows: str | None = None,
     columns: str | None = None,
@@ -44,79 +44,79 @@ def observe(
     png: str | None = None,
 ) -> str:
     """A frame on record as a board, tiles, runs, objects, a crop, a difference, an animation, or a PNG file."""
-    record = call.session.record
-    trajectory, step = place_of(place, record)
-    seen = call.session.observe(trajectory, step)
-    picked = seen.frame
-    head = f"{trajectory}.{step} level {seen.level}, {seen.status}"
-    if len(seen.frames) > 1:
-        head += f", {len(seen.frames)} animation frames"
+    record = context.session.record
+    trajectory, step = parse_place(place, record)
+    observation = context.session.get_observation(trajectory, step)
+    chosen_frame = observation.frame
+    header = f"{trajectory}.{step} level {observation.level}, {observation.status}"
+    if len(observation.frames) > 1:
+        header += f", {len(observation.frames)} animation frames"
     if frame is not None:
-        if not 0 <= frame < len(seen.frames):
-            raise UsageError(f"There are animation frames 0 to {len(seen.frames) - 1} here.")
-        picked, head = seen.frames[frame], f"{head}, frame {frame}"
+        if not 0 <= frame < len(observation.frames):
+            raise UsageError(f"There are animation frames 0 to {len(observation.frames) - 1} here.")
+        chosen_frame, header = observation.frames[frame], f"{header}, frame {frame}"
     if png is not None:
-        return _picture(call, picked, png)
+        return _write_png(context, chosen_frame, png)
     if since is not None:
-        earlier = place_of(since, record)
-        told = frame_text.difference(call.session.observe(*earlier).frame, picked)
-        return f"{head}; since {earlier[0]}.{earlier[1]}: {told}"
+        since_place = parse_place(since, record)
+        difference = frame_text.format_difference(context.session.get_observation(*since_place).frame, chosen_frame)
+        return f"{header}; since {since_place[0]}.{since_place[1]}: {difference}"
     if animation:
-        return f"{head}\n{frame_text.animation(seen.frames)}"
+        return f"{header}\n{frame_text.format_animation(observation.frames)}"
     if objects or mixed:
-        return f"{head}\n{frame_text.objects(picked, mixed=mixed)}"
-    crop = [None if span is None else span_of(span) for span in (rows, columns)]
+        return f"{header}\n{frame_text.format_objects(chosen_frame, mixed=mixed)}"
+    crop = [None if span is None else parse_span(span) for span in (rows, columns)]
     if tiles is not None:
-        if tiles and not 2 <= tiles <= MOST_TILE:
-            raise UsageError(f"Tiles are of 2 to {MOST_TILE} cells; without a number their size is looked for.")
-        return f"{head}\n{frame_text.tiles(picked, tiles or None, *crop)}"
+        if tiles and not 2 <= tiles <= MAX_TILE:
+            raise UsageError(f"Tiles are of 2 to {MAX_TILE} cells; without a number their size is looked for.")
+        return f"{header}\n{frame_text.format_tiles(chosen_frame, tiles or None, *crop)}"
     if runs or starts:
-        return f"{head}\n{frame_text.runs(picked, *crop, starts=starts)}"
-    return f"{head}\n{frame_text.board(picked, *crop)}"
+        return f"{header}\n{frame_text.format_runs(chosen_frame, *crop, starts=starts)}"
+    return f"{header}\n{frame_text.format_board(chosen_frame, *crop)}"
 
 
-def _picture(call: Call, frame: np.typing.NDArray[np.uint8], name: str) -> str:
-    from lawbook.view.palette import palette
-    from lawbook.view.svg_png import indexed_png
+def _write_png(context: CommandContext, frame: np.typing.NDArray[np.uint8], name: str) -> str:
+    from lawbook.view.palette import get_palette
+    from lawbook.view.svg_png import encode_indexed_png
 
     if not name.endswith(".png"):
         raise UsageError("A picture is a file that ends in .png, directly in your workspace.")
     scale = max(1, min(16, 1024 // max(frame.shape)))
     pixels = np.kron(frame, np.ones((scale, scale), dtype=np.uint8))
-    colours = palette(call.session.world.spec.palette).colours[: int(frame.max()) + 1]
-    call.workspace.write(name, indexed_png(pixels, colours))
+    colours = get_palette(context.session.world.spec.palette).colours[: int(frame.max()) + 1]
+    context.workspace.write(name, encode_indexed_png(pixels, colours))
     return f"{name}: {pixels.shape[1]} x {pixels.shape[0]} pixels, {scale} to a cell"
 
 
-def came(before: Observation, after: Observation, place: str, *, ended: bool) -> str:
+def describe_outcome(before: Observation, after: Observation, place: str, *, ended: bool) -> str:
     """What one action led to: status, level, and the difference, which is all there is to read. ended: nothing follows."""
-    head = f"{place} {after.status}"
+    header = f"{place} {after.status}"
     if after.status is Status.COMPLETED:
-        return f"{head}: the level is completed" + (
-            "" if ended else f"; level {after.level} begins:\n{frame_text.sight(after.frame)}"
+        return f"{header}: the level is completed" + (
+            "" if ended else f"; level {after.level} begins:\n{frame_text.format_overview(after.frame)}"
         )
     if after.status is not Status.RUNNING:
-        head += "; reset to go on"
-    told = frame_text.difference(before.frame, after.frame)
-    moving = f"\n(animation of {len(after.frames)} frames: ./law observe --animation)" if len(after.frames) > 1 else ""
-    return f"{head}: {told}{moving}"
+        header += "; reset to go on"
+    difference = frame_text.format_difference(before.frame, after.frame)
+    animation_hint = f"\n(animation of {len(after.frames)} frames: ./law observe --animation)" if len(after.frames) > 1 else ""
+    return f"{header}: {difference}{animation_hint}"
 
 
-def counterexample(call: Call) -> str:
+def show_counterexample(context: CommandContext) -> str:
     """Where the last proposal, or the standing program, was found wrong; and what really changed there."""
-    found = call.session.counterexample(call.member)
-    if found is None:
-        verdict = call.own.verdict
+    example = context.session.get_counterexample(context.member)
+    if example is None:
+        verdict = context.member_state.verdict
         if verdict is not None and not verdict.admissible and verdict.reason:
             return f"No counterexample; the last verdict was {verdict.outcome}: {verdict.reason}"
         return "There is no counterexample: nothing was found wrong last."
-    lines = [f"{found.trajectory}.{found.step}: {shown(found.text)}"]
-    if found.step and found.trajectory < len(call.session.record):
-        there = call.session.record.trajectories[found.trajectory]
-        if found.step <= len(there):
+    lines = [f"{example.trajectory}.{example.step}: {format_counterexample(example.text)}"]
+    if example.step and example.trajectory < len(context.session.record):
+        trajectory = context.session.record.trajectories[example.trajectory]
+        if example.step <= len(trajectory):
             lines.append(
-                f"What action {found.action} really changed: "
-                + frame_text.difference(*there.settled[found.step - 1 : found.step + 1])
+                f"What action {example.action} really changed: "
+                + frame_text.format_difference(*trajectory.settled_frames[example.step - 1 : example.step + 1])
             )
     return "\n".join(lines)
 
@@ -124,122 +124,132 @@ def counterexample(call: Call) -> str:
 # -- the record ------------------------------------------------------------------------------------------------------------------
 
 
-def record(
-    call: Call, trajectory: int | None = None, cell: str | None = None, still: bool = False, find: str | None = None, start: int = 0
+def show_record(
+    context: CommandContext,
+    trajectory: int | None = None,
+    cell: str | None = None,
+    still: bool = False,
+    find: str | None = None,
+    start: int = 0,
 ) -> str:
     """The whole record in a line each; one trajectory step by step; or a question to it."""
-    seen = call.session.record
-    if trajectory is not None and not 0 <= trajectory < len(seen):
-        raise UsageError(f"Trajectories are numbered 0 to {len(seen) - 1}.")
-    chosen = range(len(seen)) if trajectory is None else (trajectory,)
+    record = context.session.record
+    if trajectory is not None and not 0 <= trajectory < len(record):
+        raise UsageError(f"Trajectories are numbered 0 to {len(record) - 1}.")
+    trajectory_indices = range(len(record)) if trajectory is None else (trajectory,)
     if cell is not None:
-        row, column = cell_of(cell, seen.here.first.frame.shape)
-        return _listed(_changes_of(call, chosen, row, column), f"cell {row},{column} never changed", start)
+        row, column = parse_cell(cell, record.current.first.frame.shape)
+        return _format_page(
+            _find_cell_changes(context, trajectory_indices, row, column), f"cell {row},{column} never changed", start
+        )
     if still:
-        return _still(call, chosen)
+        return _count_unchanged(context, trajectory_indices)
     if find is not None:
-        wanted = call.session.observe(*place_of(find, seen)).frame
-        found = [
-            f"{t}.{s}" for t in chosen for s in np.flatnonzero((seen.trajectories[t].settled == wanted).all(axis=(1, 2))).tolist()
+        wanted_frame = context.session.get_observation(*parse_place(find, record)).frame
+        places = [
+            f"{t}.{s}"
+            for t in trajectory_indices
+            for s in np.flatnonzero((record.trajectories[t].settled_frames == wanted_frame).all(axis=(1, 2))).tolist()
         ]
-        return f"{len(found)} places show that frame: " + frame_text.clip(" ".join(found), 1500)
+        return f"{len(places)} places show that frame: " + frame_text.clip_text(" ".join(places), 1500)
     if trajectory is None:
-        return _listed([_summary(t, seen.trajectories[t]) for t in chosen], "nothing yet", start)
-    return _listed(list(_steps(trajectory, seen.trajectories[trajectory])), "no action yet", start)
+        return _format_page([_summarize_trajectory(t, record.trajectories[t]) for t in trajectory_indices], "nothing yet", start)
+    return _format_page(list(_format_steps(trajectory, record.trajectories[trajectory])), "no action yet", start)
 
 
-def _listed(lines: list[str], none: str, start: int) -> str:
+def _format_page(lines: list[str], empty_text: str, start: int) -> str:
     if not lines:
-        return none
+        return empty_text
     start = max(0, start)
-    shown = lines[start : start + SHOWN]
-    left = len(lines) - start - len(shown)
-    more = [f"({left:,} more: --start {start + len(shown)})"] if left > 0 else []
-    return "\n".join([*shown, *more]) if shown else f"There are {len(lines):,} lines; start below that."
+    page = lines[start : start + PAGE_LINES]
+    n_left = len(lines) - start - len(page)
+    more = [f"({n_left:,} more: --start {start + len(page)})"] if n_left > 0 else []
+    return "\n".join([*page, *more]) if page else f"There are {len(lines):,} lines; start below that."
 
 
-def _summary(number: int, trajectory: Trajectory) -> str:
+def _summarize_trajectory(index: int, trajectory: Trajectory) -> str:
     return (
-        f"{number}: level {trajectory.first.level}, {len(trajectory)} steps, {trajectory.statuses[-1]}; "
-        f"{written(trajectory.actions, 90) or 'no action'}"
+        f"{index}: level {trajectory.first.level}, {len(trajectory)} steps, {trajectory.statuses[-1]}; "
+        f"{format_actions(trajectory.actions, 90) or 'no action'}"
     )
 
 
-def _steps(number: int, trajectory: Trajectory) -> Iterator[str]:
-    cells = (trajectory.settled[1:] != trajectory.settled[:-1]).sum(axis=(1, 2)).tolist()
-    for step, ((action, seen), changed) in enumerate(zip(trajectory.steps, cells, strict=True), 1):
-        ended = "" if seen.status is Status.RUNNING else f", {seen.status}"
-        frames = f", {len(seen.frames)} frames" if len(seen.frames) > 1 else ""
-        yield f"{number}.{step} action {action}: {changed} cells changed{frames}{ended}"
+def _format_steps(index: int, trajectory: Trajectory) -> Iterator[str]:
+    change_counts = (trajectory.settled_frames[1:] != trajectory.settled_frames[:-1]).sum(axis=(1, 2)).tolist()
+    for step, ((action, observation), n_changed) in enumerate(zip(trajectory.steps, change_counts, strict=True), 1):
+        status_note = "" if observation.status is Status.RUNNING else f", {observation.status}"
+        frames_note = f", {len(observation.frames)} frames" if len(observation.frames) > 1 else ""
+        yield f"{index}.{step} action {action}: {n_changed} cells changed{frames_note}{status_note}"
 
 
-def _changes_of(call: Call, chosen: range | tuple[int, ...], row: int, column: int) -> list[str]:
+def _find_cell_changes(context: CommandContext, trajectory_indices: range | tuple[int, ...], row: int, column: int) -> list[str]:
     lines = []
-    for t in chosen:
-        there = call.session.record.trajectories[t]
-        values = there.settled[:, row, column]
+    for t in trajectory_indices:
+        trajectory = context.session.record.trajectories[t]
+        values = trajectory.settled_frames[:, row, column]
         lines += [
-            f"{t}.{s + 1} action {there.steps[s][0]}: {frame_text.colour(values[s])} -> {frame_text.colour(values[s + 1])}"
+            f"{t}.{s + 1} action {trajectory.steps[s][0]}: {frame_text.format_colour(values[s])} -> {frame_text.format_colour(values[s + 1])}"
             for s in np.flatnonzero(values[1:] != values[:-1]).tolist()
         ]
     return lines
 
 
-def _still(call: Call, chosen: range | tuple[int, ...]) -> str:
+def _count_unchanged(context: CommandContext, trajectory_indices: range | tuple[int, ...]) -> str:
     """By action: how often it was sent, how often nothing changed, and where."""
-    sent: Counter[str] = Counter()
-    still: dict[str, list[str]] = {}
-    for t in chosen:
-        there = call.session.record.trajectories[t]
-        same = (there.settled[1:] == there.settled[:-1]).all(axis=(1, 2)).tolist()
-        for s, ((action, seen), nothing) in enumerate(zip(there.steps, same, strict=True), 1):
-            sent[str(action)] += 1
-            if nothing and seen.status is Status.RUNNING:
-                still.setdefault(str(action), []).append(f"{t}.{s}")
+    sent_counts: Counter[str] = Counter()
+    unchanged_places: dict[str, list[str]] = {}
+    for t in trajectory_indices:
+        trajectory = context.session.record.trajectories[t]
+        is_unchanged = (trajectory.settled_frames[1:] == trajectory.settled_frames[:-1]).all(axis=(1, 2)).tolist()
+        for s, ((action, observation), unchanged) in enumerate(zip(trajectory.steps, is_unchanged, strict=True), 1):
+            sent_counts[str(action)] += 1
+            if unchanged and observation.status is Status.RUNNING:
+                unchanged_places.setdefault(str(action), []).append(f"{t}.{s}")
     lines = [
-        f"action {action}: {len(still.get(action, []))} of {number} changed nothing"
-        + (f" ({frame_text.clip(' '.join(still[action]), 200)})" if action in still else "")
-        for action, number in sent.most_common()
+        f"action {action}: {len(unchanged_places.get(action, []))} of {count} changed nothing"
+        + (f" ({frame_text.clip_text(' '.join(unchanged_places[action]), 200)})" if action in unchanged_places else "")
+        for action, count in sent_counts.most_common()
     ]
-    return _listed(lines, "nothing was sent yet", 0)
+    return _format_page(lines, "nothing was sent yet", 0)
 
 
 # -- versions --------------------------------------------------------------------------------------------------------------------
 
 
-def history(call: Call, number: int | None = None) -> str:
+def show_history(context: CommandContext, number: int | None = None) -> str:
     """Every proposal in a line; one of them whole."""
-    settled = call.session.history(call.member)
+    proposals = context.session.get_history(context.member)
     if number is not None:
-        if not 1 <= number <= len(settled):
-            raise UsageError(f"Proposals are numbered 1 to {len(settled)}." if settled else "Nothing was proposed yet.")
-        one = settled[number - 1]
-        return f"proposal {number}: {one.decision}, after {one.at} actions: {one.outcome}\n{one.reason}".rstrip()
-    lines, accepted = [], 0
-    before: Hypothesis | None = None
-    for k, one in enumerate(settled, 1):
-        told = one.outcome.value
-        if told == "admissible":
-            accepted += one.hypothesis != before
-            before = one.hypothesis
-            told = f"accepted, version {accepted}"
-        reason = f": {' '.join(one.reason.split())[:100]}" if one.reason else ""
-        lines.append(f"{k}. {one.decision} after {one.at} actions: {told}{reason}")
-    return _listed(lines, "nothing was proposed yet", max(0, len(lines) - SHOWN))
+        if not 1 <= number <= len(proposals):
+            raise UsageError(f"Proposals are numbered 1 to {len(proposals)}." if proposals else "Nothing was proposed yet.")
+        proposal = proposals[number - 1]
+        return f"proposal {number}: {proposal.decision}, after {proposal.n_actions} actions: {proposal.outcome}\n{proposal.reason}".rstrip()
+    lines, n_accepted = [], 0
+    previous: Hypothesis | None = None
+    for k, proposal in enumerate(proposals, 1):
+        outcome = proposal.outcome.value
+        if outcome == "admissible":
+            n_accepted += proposal.hypothesis != previous
+            previous = proposal.hypothesis
+            outcome = f"accepted, version {n_accepted}"
+        reason = f": {' '.join(proposal.reason.split())[:100]}" if proposal.reason else ""
+        lines.append(f"{k}. {proposal.decision} after {proposal.n_actions} actions: {outcome}{reason}")
+    return _format_page(lines, "nothing was proposed yet", max(0, len(lines) - PAGE_LINES))
 
 
-def diff(call: Call, old: int | None = None, new: int | None = None) -> str:
+def show_diff(context: CommandContext, old: int | None = None, new: int | None = None) -> str:
     """The workspace against what was accepted last; one version against the present one; or two versions."""
-    member = call.own
+    member = context.member_state
     if old is not None:
-        numbers = (_version(call, old), _version(call, member.version if new is None else new))
-        return call.session.diff(*numbers, call.member) or "no difference"
+        numbers = (_require_version(context, old), _require_version(context, member.version if new is None else new))
+        return context.session.diff_versions(*numbers, context.member) or "no difference"
     if member.hypothesis is None:
         raise RefusedError("Nothing was accepted yet, so there is nothing to compare with; propose.")
-    now, lines = call.workspace_hypothesis(), []
-    for name in differing(member.hypothesis, now):
+    current, lines = context.read_hypothesis(), []
+    for name in find_changed_files(member.hypothesis, current):
         one, two = (
-            h.rulebook.splitlines() if name == RULEBOOK else h.files.get(name, "").splitlines() for h in (member.hypothesis, now)
+            h.rulebook.splitlines() if name == RULEBOOK else h.files.get(name, "").splitlines()
+            for h in (member.hypothesis, current)
         )
         if max(len(one), len(two)) > 5000:
             lines.append(f"{name}: too long to compare here ({len(one):,} lines against {len(two):,})")
@@ -248,20 +258,20 @@ def diff(call: Call, old: int | None = None, new: int | None = None) -> str:
     return "\n".join(lines) or f"no difference: the workspace holds version {member.version}"
 
 
-def restore(call: Call, version: int | None = None) -> str:
+def restore(context: CommandContext, version: int | None = None) -> str:
     """Put an accepted version back into the workspace."""
-    member = call.own
-    version = _version(call, member.version if version is None else version)
-    hypothesis = call.session.restore(version, call.member)
-    call.workspace.write_hypothesis(hypothesis)
+    member = context.member_state
+    version = _require_version(context, member.version if version is None else version)
+    hypothesis = context.session.load_version(version, context.member)
+    context.workspace.write_hypothesis(hypothesis)
     names = ", ".join(name for name in (RULEBOOK, *hypothesis.files) if name != RULEBOOK or hypothesis.rulebook)
-    stands = " It is what was accepted last." if hypothesis == member.hypothesis else " Propose it before you execute."
-    return f"version {version} is in your workspace: {names}.{stands}"
+    remark = " It is what was accepted last." if hypothesis == member.hypothesis else " Propose it before you execute."
+    return f"version {version} is in your workspace: {names}.{remark}"
 
 
-def _version(call: Call, number: int) -> int:
-    if not call.own.version:
+def _require_version(context: CommandContext, number: int) -> int:
+    if not context.member_state.version:
         raise RefusedError("Nothing was accepted yet; propose.")
-    if not 1 <= number <= call.own.version:
-        raise UsageError(f"Versions are numbered 1 to {call.own.version}; ./law history lists them.")
+    if not 1 <= number <= context.member_state.version:
+        raise UsageError(f"Versions are numbered 1 to {context.member_state.version}; ./law history lists them.")
     return number

@@ -17,11 +17,11 @@ FIDELITY = "fidelity.md"
 """Where the agent says, rule by rule, how its program keeps to its rulebook."""
 SOCKET = ".law.sock"
 """The door of the workspace: a Unix socket that only its owner can open."""
-OFFERED = "perception.py"
+PERCEPTION = "perception.py"
 """Ours, for the agent's own scripts; the host offers it to programs by itself."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-_IMPORTED = re.compile(r"^[ \t]*(?:from[ \t]+([A-Za-z_]\w*)|import[ \t]+([^#;\n]+))", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([A-Za-z_]\w*)|import[ \t]+([^#;\n]+))", re.MULTILINE)
 _NOFOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 """No link is followed, and a pipe put in place of a file does not hold us up."""
 
@@ -37,91 +37,94 @@ class Workspace:
         try:
             path.mkdir(parents=True, exist_ok=True)
             self.path = path.resolve(strict=True)
-            self._folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise UsageError(f"{path} cannot be a workspace ({error.strerror}); name a folder that can be written.") from error
 
     @classmethod
-    def at(cls, descriptor: int) -> Self:
+    def from_descriptor(cls, descriptor: int) -> Self:
         """The folder that is open at this descriptor, which from now on is the workspace's to close."""
-        found = cls.__new__(cls)
-        found.path, found._folder = Path(f"/proc/self/fd/{descriptor}"), descriptor
-        return found
+        workspace = cls.__new__(cls)
+        workspace.path, workspace._descriptor = Path(f"/proc/self/fd/{descriptor}"), descriptor
+        return workspace
 
     @property
     def descriptor(self) -> int:
-        return self._folder
+        return self._descriptor
 
     def has(self, name: str) -> bool:
         """Whether anything has that name, a broken link too."""
         try:
-            os.stat(name, dir_fd=self._folder, follow_symlinks=False)
+            os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         except (OSError, ValueError):
             return False
         return True
 
-    def read(self, name: str, most: int = MAX_BYTES) -> str:
+    def read(self, name: str, max_bytes: int = MAX_BYTES) -> str:
         """The text of a file, UTF-8, at most `most` bytes. Raises RefusedError with a sentence for everything else."""
         if not _NAME.fullmatch(name):
             raise RefusedError(f"{name[:99]!r} is no name of a file in your workspace; name one directly in it, without folders.")
         try:
-            file = os.open(name, os.O_RDONLY | _NOFOLLOW, dir_fd=self._folder)
+            file_fd = os.open(name, os.O_RDONLY | _NOFOLLOW, dir_fd=self._descriptor)
         except FileNotFoundError:
             raise RefusedError(f"There is no {name} in your workspace; write it first.") from None
         except OSError as error:
-            why = "it is a link" if self._is_link(name) else error.strerror
-            raise RefusedError(f"{name} cannot be read ({why}); make it a plain file.") from None
+            reason = "it is a link" if self._is_link(name) else error.strerror
+            raise RefusedError(f"{name} cannot be read ({reason}); make it a plain file.") from None
         try:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
+            if not stat.S_ISREG(os.fstat(file_fd).st_mode):
                 raise RefusedError(f"{name} is no plain file; make it one.")
-            with os.fdopen(file, "rb", closefd=False) as opened:
-                content = opened.read(most + 1)
+            with os.fdopen(file_fd, "rb", closefd=False) as stream:
+                content = stream.read(max_bytes + 1)
         except OSError as error:
             raise RefusedError(f"{name} cannot be read ({error.strerror}); write it again.") from None
         finally:
-            os.close(file)
-        if len(content) > most:
-            raise RefusedError(f"{name} is longer than {most:,} bytes; make it shorter.")
+            os.close(file_fd)
+        if len(content) > max_bytes:
+            raise RefusedError(f"{name} is longer than {max_bytes:,} bytes; make it shorter.")
         try:
             return content.decode("utf-8")
         except UnicodeDecodeError as error:
             raise RefusedError(f"{name} is not UTF-8 (byte {error.start:,}); write it as UTF-8 text.") from None
 
-    def program(self) -> dict[str, str]:
+    def read_program(self) -> dict[str, str]:
         """The engine and every module of the workspace that it, or one of those, imports at the start of a line."""
-        found = {ENGINE: self.read(ENGINE)}
-        left = [ENGINE]
-        while left:
-            for name in _imports(found[left.pop()]):
-                file = f"{name}.py"
-                if file in found or file == OFFERED or not self.has(file):
+        files = {ENGINE: self.read(ENGINE)}
+        pending = [ENGINE]
+        while pending:
+            for module in _find_imported_modules(files[pending.pop()]):
+                file = f"{module}.py"
+                if file in files or file == PERCEPTION or not self.has(file):
                     continue
-                if len(found) == MAX_FILES:
+                if len(files) == MAX_FILES:
                     raise RefusedError(f"The program has more than {MAX_FILES} files; keep them to {MAX_FILES}.")
-                found[file] = self.read(file)
-                left.append(file)
-        return found
+                files[file] = self.read(file)
+                pending.append(file)
+        return files
 
-    def hypothesis(self, *, rulebook: bool) -> Hypothesis:
+    def read_hypothesis(self, *, rulebook: bool) -> Hypothesis:
         """What stands in the workspace now. rulebook: whether there has to be one (else it is empty)."""
-        return Hypothesis(self.read(RULEBOOK) if rulebook else "", self.program())
+        return Hypothesis(self.read(RULEBOOK) if rulebook else "", self.read_program())
 
     def write(self, name: str, content: str | bytes, *, executable: bool = False) -> None:
         """Put a file there, whole, in place of whatever has the name. Raises RefusedError."""
         if not _NAME.fullmatch(name.lstrip(".")):
             raise RefusedError(f"{name[:99]!r} is no name for a file; use letters, digits, dots and underscores.")
         data = content.encode("utf-8", "replace") if isinstance(content, str) else content
-        aside = f".law-{secrets.token_hex(8)}"
+        temporary_name = f".law-{secrets.token_hex(8)}"
         try:
-            file = os.open(
-                aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o755 if executable else 0o644, dir_fd=self._folder
+            file_fd = os.open(
+                temporary_name,
+                os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW,
+                0o755 if executable else 0o644,
+                dir_fd=self._descriptor,
             )
             try:
-                with os.fdopen(file, "wb") as opened:
-                    opened.write(data)
-                os.replace(aside, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+                with os.fdopen(file_fd, "wb") as stream:
+                    stream.write(data)
+                os.replace(temporary_name, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
             except BaseException:
-                self.remove(aside)
+                self.remove(temporary_name)
                 raise
         except OSError as error:
             raise RefusedError(f"{name} cannot be written ({error.strerror}); make room for it in your workspace.") from None
@@ -135,16 +138,16 @@ class Workspace:
     def remove(self, name: str) -> None:
         """Take a file, a link or a socket away; nothing where there is none."""
         try:
-            os.unlink(name, dir_fd=self._folder)
+            os.unlink(name, dir_fd=self._descriptor)
         except FileNotFoundError:
             pass
         except OSError as error:
             raise RefusedError(f"{name} cannot be removed ({error.strerror}).") from None
 
     def close(self) -> None:
-        if self._folder >= 0:
-            os.close(self._folder)
-            self._folder = -1
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
     def __enter__(self) -> Self:
         return self
@@ -154,20 +157,20 @@ class Workspace:
 
     def _is_link(self, name: str) -> bool:
         try:
-            return stat.S_ISLNK(os.stat(name, dir_fd=self._folder, follow_symlinks=False).st_mode)
+            return stat.S_ISLNK(os.stat(name, dir_fd=self._descriptor, follow_symlinks=False).st_mode)
         except OSError:
             return False
 
 
-def differing(one: Hypothesis, other: Hypothesis) -> list[str]:
+def find_changed_files(one: Hypothesis, two: Hypothesis) -> list[str]:
     """Names of the files in which two hypotheses differ, the rulebook first."""
-    texts: list[Mapping[str, str]] = [{RULEBOOK: h.rulebook, **h.files} for h in (one, other)]
+    texts: list[Mapping[str, str]] = [{RULEBOOK: h.rulebook, **h.files} for h in (one, two)]
     return [name for name in dict.fromkeys((*texts[0], *texts[1])) if texts[0].get(name) != texts[1].get(name)]
 
 
-def _imports(source: str) -> list[str]:
+def _find_imported_modules(source: str) -> list[str]:
     """Names of modules that a source imports, and some that it does not: over-reading does no harm."""
-    found: list[str] = []
-    for one, several in _IMPORTED.findall(source):
-        found += [one] if one else [re.split(r"[ \t.]", part.strip(), maxsplit=1)[0] for part in several.split(",")]
-    return [name for name in dict.fromkeys(found) if name.isidentifier() and len(name) <= 64]
+    modules: list[str] = []
+    for one, several in _IMPORT.findall(source):
+        modules += [one] if one else [re.split(r"[ \t.]", part.strip(), maxsplit=1)[0] for part in several.split(",")]
+    return [name for name in dict.fromkeys(modules) if name.isidentifier() and len(name) <= 64]

@@ -8,43 +8,43 @@ import sys
 from pathlib import Path
 
 import lawbook
-from lawbook.agents.api.external_mind import AtTheWheel
-from lawbook.agents.api.guide import STUBS, guide
-from lawbook.agents.api.workspace import FIDELITY, OFFERED, Workspace
+from lawbook.agents.api.external_mind import ExternalAgentMind
+from lawbook.agents.api.guide import STUBS, build_guide
+from lawbook.agents.api.workspace import FIDELITY, PERCEPTION, Workspace
 from lawbook.core.hypothesis import RULEBOOK
 from lawbook.runs.session import Session
 
-LAW = "law"
-GUIDES = ("GUIDE.md", "AGENTS.md", "CLAUDE.md")
-SAME = "(The text below is that of GUIDE.md, word for word: read one of them.)"
+CLIENT_FILE = "law"
+GUIDE_FILES = ("GUIDE.md", "AGENTS.md", "CLAUDE.md")
+SAME_TEXT_NOTE = "(The text below is that of GUIDE.md, word for word: read one of them.)"
 """First line of the others."""
-ENDED = ".ended"
+ENDED_FILE = ".ended"
 """Says how the run ended, for a command that comes after the door was closed."""
 
 
-def furnish(workspace: Workspace, session: Session, member: int) -> None:
+def setup_workspace(workspace: Workspace, session: Session, member: int) -> None:
     """Put everything an agent needs into a workspace. What it has written itself stays; without that, what was accepted last is
     put there, or stubs."""
-    rules = session.rules
-    written = rules.needs_fidelity and isinstance(session.mind, AtTheWheel) and session.mind.judged_by is None
-    text = guide(rules, members=len(session.state.members), written=written)
-    for name in GUIDES:
-        workspace.write(name, text if name == GUIDES[0] else f"{SAME}\n\n{text}")
-    workspace.write(OFFERED, (Path(lawbook.__path__[0]) / "core" / "perception.py").read_text(encoding="utf-8"))
-    workspace.write(LAW, command(), executable=True)
-    workspace.remove(ENDED)
+    protocol = session.protocol
+    asks_fidelity = protocol.needs_fidelity and isinstance(session.mind, ExternalAgentMind) and session.mind.judge_mind is None
+    text = build_guide(protocol, members=len(session.state.members), asks_fidelity=asks_fidelity)
+    for name in GUIDE_FILES:
+        workspace.write(name, text if name == GUIDE_FILES[0] else f"{SAME_TEXT_NOTE}\n\n{text}")
+    workspace.write(PERCEPTION, (Path(lawbook.__path__[0]) / "core" / "perception.py").read_text(encoding="utf-8"))
+    workspace.write(CLIENT_FILE, build_client_script(), executable=True)
+    workspace.remove(ENDED_FILE)
     accepted = session.state.members[member].hypothesis
     texts = dict(STUBS) if accepted is None else {RULEBOOK: accepted.rulebook, **accepted.files}
     for name, content in texts.items():
-        needed = {RULEBOOK: rules.needs_rulebook, FIDELITY: written}.get(name, True)
-        if needed and not workspace.has(name):
+        is_needed = {RULEBOOK: protocol.needs_rulebook, FIDELITY: asks_fidelity}.get(name, True)
+        if is_needed and not workspace.has(name):
             workspace.write(name, content)
 
 
-def command() -> str:
+def build_client_script() -> str:
     """The text of ./law: the client, with a head that finds a Python by itself (a shell reads the first lines, Python the rest)."""
-    python = shlex.quote(os.path.realpath(sys.executable))
+    python_path = shlex.quote(os.path.realpath(sys.executable))
     client = (Path(__file__).parent / "law_client.py").read_text(encoding="utf-8")
     return f"""#!/bin/sh
-''''[ -x {python} ] && exec {python} -IS "$0" "$@"; exec python3 -IS "$0" "$@" # '''
+''''[ -x {python_path} ] && exec {python_path} -IS "$0" "$@"; exec python3 -IS "$0" "$@" # '''
 {client}"""

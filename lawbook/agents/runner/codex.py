@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import tomli_w
 
-from lawbook.agents.runner.agent_cli import SERVER, Call, Result, events
-from lawbook.agents.runner.model_proxy import Endpoint
+from lawbook.agents.runner.agent_cli import MCP_SERVER_NAME, SessionConfig, SessionOutput, parse_events
+from lawbook.agents.runner.model_proxy import ModelEndpoint
 from lawbook.errors import UsageError
 
-KEY = "LAWBOOK_TOKEN"
-OPENAI = "https://api.openai.com/v1"
+TOKEN_VARIABLE = "LAWBOOK_TOKEN"
+OPENAI_URL = "https://api.openai.com/v1"
 
 
 class Codex:
@@ -21,13 +21,15 @@ class Codex:
     program = "codex"
     install = "npm install -g @openai/codex"
 
-    def endpoint(self, environment: Mapping[str, str]) -> Endpoint:
-        base, key = (environment.get("OPENAI_BASE_URL") or OPENAI).rstrip("/"), environment.get("OPENAI_API_KEY")
-        if not key and base == OPENAI:
+    def find_endpoint(self, environment: Mapping[str, str]) -> ModelEndpoint:
+        base_url, key = (environment.get("OPENAI_BASE_URL") or OPENAI_URL).rstrip("/"), environment.get("OPENAI_API_KEY")
+        if not key and base_url == OPENAI_URL:
             raise UsageError("--mind coder:codex needs a key for its model: set OPENAI_API_KEY (the agent itself never sees it).")
-        return Endpoint(base, {"Authorization": f"Bearer {key}"} if key else {}, ("/responses", "/responses/compact", "/models"))
+        return ModelEndpoint(
+            base_url, {"Authorization": f"Bearer {key}"} if key else {}, ("/responses", "/responses/compact", "/models")
+        )
 
-    def prepare(self, call: Call) -> None:
+    def prepare(self, config: SessionConfig) -> None:
         settings: dict[str, object] = {
             "model_provider": "lawbook",
             "approval_policy": "never",
@@ -38,38 +40,38 @@ class Codex:
             "analytics": {"enabled": False},
             "features": {"apps": False, "plugins": False, "multi_agent": False},  # what looks for the network, or plays for two
             "model_providers": {
-                "lawbook": {"name": "lawbook", "base_url": call.url, "env_key": KEY, "wire_api": "responses"},
+                "lawbook": {"name": "lawbook", "base_url": config.url, "env_key": TOKEN_VARIABLE, "wire_api": "responses"},
             },
         }
-        if call.server:
+        if config.mcp_command:
             settings["mcp_servers"] = {
-                SERVER: {
-                    "command": call.server[0],
-                    "args": list(call.server[1:]),
+                MCP_SERVER_NAME: {
+                    "command": config.mcp_command[0],
+                    "args": list(config.mcp_command[1:]),
                     "required": True,  # else the first turns begin without it
                     "startup_timeout_sec": 60,
                     "tool_timeout_sec": 3600,
                 }
             }
-        (call.fresh / "config.toml").write_text(tomli_w.dumps(settings), encoding="utf-8")
+        (config.session_folder / "config.toml").write_text(tomli_w.dumps(settings), encoding="utf-8")
 
-    def command(self, path: str, call: Call) -> list[str]:
-        asked = ["--json", "--skip-git-repo-check", "--ephemeral", "-C", str(call.workspace)]
-        return [path, "exec", *asked, *(["--model", call.model] if call.model else []), call.prompt]
+    def build_command(self, path: str, config: SessionConfig) -> list[str]:
+        options = ["--json", "--skip-git-repo-check", "--ephemeral", "-C", str(config.workspace)]
+        return [path, "exec", *options, *(["--model", config.model] if config.model else []), config.prompt]
 
-    def environment(self, call: Call) -> dict[str, str]:
-        return {"CODEX_HOME": str(call.fresh), KEY: call.token}
+    def build_environment(self, config: SessionConfig) -> dict[str, str]:
+        return {"CODEX_HOME": str(config.session_folder), TOKEN_VARIABLE: config.token}
 
-    def result(self, output: str) -> Result:
-        turns, said, failed = 0, "", False
-        for event in events(output):
+    def parse_output(self, output: str) -> SessionOutput:
+        n_turns, last_message, has_failed = 0, "", False
+        for event in parse_events(output):
             match event:
                 case {"type": "item.completed", "item": {"type": "agent_message", "text": str(text)}}:
-                    turns, said = turns + 1, text
+                    n_turns, last_message = n_turns + 1, text
                 case {"type": "item.completed", "item": {"type": "command_execution" | "mcp_tool_call" | "file_change"}}:
-                    turns += 1
+                    n_turns += 1
                 case {"type": "turn.failed", "error": {"message": str(message)}} | {"type": "error", "message": str(message)}:
-                    failed, said = True, message
+                    has_failed, last_message = True, message
                 case _:
                     pass
-        return Result(turns, None, failed, said)
+        return SessionOutput(n_turns, None, has_failed, last_message)

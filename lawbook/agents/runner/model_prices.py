@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 
-def price(model: str, tokens: Mapping[str, int]) -> float | None:
+def price_tokens(model: str, tokens: Mapping[str, int]) -> float | None:
     """Dollars; None where the package is not installed or does not know the model."""
     try:
         from genai_prices import Usage, calc_price

@@ -8,17 +8,17 @@ import socket
 from contextlib import suppress
 from threading import BoundedSemaphore, Thread
 
-from lawbook.agents.api.framing import reach
+from lawbook.agents.api.framing import open_connection
 from lawbook.agents.api.workspace import SOCKET, Workspace
 
-FILE = ".law.port"
+PORT_FILE = ".law.port"
 """In the workspace: the port, and the word to say first. ./law goes this way where it finds it."""
-PATIENCE = 10.0
-MOST = 32
+HANDSHAKE_TIMEOUT_SECONDS = 10.0
+MAX_CONNECTIONS = 32
 """Connections at once; one more is closed."""
 
 
-class Doorway:
+class TCPBridge:
     """Listens on loopback and passes on to the workspace's own socket whoever knows the word. Ends with `close`.
 
     The socket's name is the agent's to give to anything, and this thread is not confined: so no link is followed, and nothing is
@@ -27,60 +27,60 @@ class Doorway:
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        self._workspace, self._word = workspace, secrets.token_hex(16)
-        self._room = BoundedSemaphore(MOST)
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = int(self._listening.getsockname()[1])
-        workspace.write(FILE, f"{self.port} {self._word}\n")
-        Thread(target=self._listen, name="doorway", daemon=True).start()
+        self._workspace, self._password = workspace, secrets.token_hex(16)
+        self._connection_slots = BoundedSemaphore(MAX_CONNECTIONS)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        workspace.write(PORT_FILE, f"{self.port} {self._password}\n")
+        Thread(target=self._accept_clients, name="doorway", daemon=True).start()
 
     def close(self) -> None:
         with suppress(OSError):
-            self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
-        self._listening.close()
-        self._workspace.remove(FILE)
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+        self._listener.close()
+        self._workspace.remove(PORT_FILE)
 
-    def _listen(self) -> None:
+    def _accept_clients(self) -> None:
         while True:
             try:
-                client, _ = self._listening.accept()
+                client, _ = self._listener.accept()
             except OSError:
                 return
-            if self._room.acquire(blocking=False):
-                Thread(target=self._admit, args=(client,), name="doorway", daemon=True).start()
+            if self._connection_slots.acquire(blocking=False):
+                Thread(target=self._serve_client, args=(client,), name="doorway", daemon=True).start()
             else:
                 client.close()
 
-    def _admit(self, client: socket.socket) -> None:
+    def _serve_client(self, client: socket.socket) -> None:
         try:
             with client, suppress(OSError):
-                if self._knows(client):
-                    with reach(self._workspace, SOCKET, None, os.getpid()) as door:
-                        _lead(client, door)
+                if self._is_authenticated(client):
+                    with open_connection(self._workspace, SOCKET, None, os.getpid()) as server:
+                        _relay(client, server)
         finally:
-            self._room.release()
+            self._connection_slots.release()
 
-    def _knows(self, client: socket.socket) -> bool:
-        client.settimeout(PATIENCE)
-        said = b""
-        while not said.endswith(b"\n") and len(said) < 99 and (piece := client.recv(1)):
-            said += piece
+    def _is_authenticated(self, client: socket.socket) -> bool:
+        client.settimeout(HANDSHAKE_TIMEOUT_SECONDS)
+        line = b""
+        while not line.endswith(b"\n") and len(line) < 99 and (chunk := client.recv(1)):
+            line += chunk
         client.settimeout(None)
-        return secrets.compare_digest(said.strip(), self._word.encode())
+        return secrets.compare_digest(line.strip(), self._password.encode())
 
 
-def _lead(client: socket.socket, door: socket.socket) -> None:
-    there = Thread(target=_pour, args=(client, door, socket.SHUT_RDWR), name="doorway", daemon=True)
-    there.start()
-    _pour(door, client, socket.SHUT_WR)
-    there.join(PATIENCE)
+def _relay(client: socket.socket, server: socket.socket) -> None:
+    upload = Thread(target=_copy_stream, args=(client, server, socket.SHUT_RDWR), name="doorway", daemon=True)
+    upload.start()
+    _copy_stream(server, client, socket.SHUT_WR)
+    upload.join(HANDSHAKE_TIMEOUT_SECONDS)
 
 
-def _pour(one: socket.socket, other: socket.socket, how: int) -> None:
+def _copy_stream(source: socket.socket, target: socket.socket, how: int) -> None:
     """Everything that one says, to the other, and then its silence. A client's means that it has gone (./law never says just that
     it will say no more): what a door has not begun for it is not done."""
     with suppress(OSError):
-        while piece := one.recv(1 << 16):
-            other.sendall(piece)
+        while chunk := source.recv(1 << 16):
+            target.sendall(chunk)
     with suppress(OSError):
-        other.shutdown(how)
+        target.shutdown(how)

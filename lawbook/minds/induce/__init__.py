@@ -8,31 +8,31 @@ from typing import NamedTuple
 
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.core.record import Record
-from lawbook.core.results import Judgement, Outcome, Probe, Subgoal
+from lawbook.core.results import Judgement, Probe, Subgoal, VerdictKind
 from lawbook.errors import UsageError
-from lawbook.minds.base import Case, Why, judge_by_trace
-from lawbook.minds.induce.co_movers import studied
-from lawbook.minds.induce.codegen import written
-from lawbook.minds.induce.contact_log import Study
-from lawbook.minds.induce.exceptions import memorised
-from lawbook.minds.induce.exploration import exploration
-from lawbook.minds.induce.law_induction import rivals
+from lawbook.minds.base import Case, Trigger, judge_by_citations
+from lawbook.minds.induce.co_movers import analyse_record
+from lawbook.minds.induce.codegen import write_hypothesis
+from lawbook.minds.induce.contact_log import RecordAnalysis
+from lawbook.minds.induce.exceptions import add_exceptions
+from lawbook.minds.induce.exploration import choose_exploration
+from lawbook.minds.induce.law_induction import find_rival_laws
 from lawbook.minds.induce.law_tables import Laws
-from lawbook.minds.induce.mirrored_regions import copies, without
-from lawbook.minds.induce.overlay_removal import Over, bared, patched
-from lawbook.minds.induce.partial_view import dark, maps, unveiled, view
-from lawbook.minds.induce.ranking import Team
+from lawbook.minds.induce.mirrored_regions import find_mirrored_regions, remove_mirrored_regions
+from lawbook.minds.induce.overlay_removal import Overlay, add_patches, strip_overlay
+from lawbook.minds.induce.partial_view import fill_dark_cells, find_dark_colour, find_view_window, pack_level_maps
+from lawbook.minds.induce.ranking import HypothesisRanking
 from lawbook.minds.induce.walker import Walker
 
 
-class Thought(NamedTuple):
+class Analysis(NamedTuple):
     """What one state of the record leads to: what lies over it, the rest as seen, and the rival laws that fit it."""
 
     record: Record
-    at: tuple[int, int]
-    over: Over
-    seen: Study
-    team: Team
+    record_size: tuple[int, int]
+    overlay: Overlay
+    record_analysis: RecordAnalysis
+    ranking: HypothesisRanking
 
 
 class InducingMind:
@@ -43,7 +43,7 @@ class InducingMind:
     free = True  # it costs nothing, and says the same when it is asked again
 
     def __init__(self) -> None:
-        self._thought: Thought | None = None
+        self._analysis: Analysis | None = None
 
     def propose(self, case: Case) -> Proposal:
         """The best laws that no other member holds, with every exception that they need to reproduce the record."""
@@ -51,78 +51,90 @@ class InducingMind:
         refused = [
             version.hypothesis
             for version in case.history
-            if version.outcome is not Outcome.ADMISSIBLE and version.at == case.record.actions
+            if version.outcome is not VerdictKind.ADMISSIBLE and version.n_actions == case.record.n_actions
         ]
         if current is not None and not case.admissible:
             refused.append(current)
-        tried = next((h for h in self._hypotheses(case) if not any(_equal(h, other, case) for other in refused)), None)
-        tried = tried or next(self._hypotheses(case))
+        candidate = next(
+            (h for h in self._generate_hypotheses(case) if not any(_is_equal(h, rejected, case) for rejected in refused)), None
+        )
+        candidate = candidate or next(self._generate_hypotheses(case))
         if current is not None and case.admissible:
-            if case.why is Why.SIMPLIFY and not tried.same_program(current) and tried.description_bytes < current.description_bytes:
+            if (
+                case.trigger is Trigger.SIMPLIFY
+                and not candidate.has_same_program(current)
+                and candidate.description_bytes < current.description_bytes
+            ):
                 return Proposal(
                     Decision.SIMPLIFY,
-                    tried.rulebook if case.needs_rulebook else None,
-                    tried.files,
+                    candidate.rulebook if case.needs_rulebook else None,
+                    candidate.files,
                     "A shorter account of the same record.",
                 )
-            if case.why is Why.SIMPLIFY or tried.same_program(current):
+            if case.trigger is Trigger.SIMPLIFY or candidate.has_same_program(current):
                 return Proposal(Decision.RETAIN, diagnosis="The record says nothing new.")
-        diagnosis = _diagnosis(case)
-        if case.needs_rulebook and (current is None or tried.rulebook != current.rulebook):
-            return Proposal(Decision.REVISE_RULEBOOK, tried.rulebook, tried.files, diagnosis)
-        return Proposal(Decision.REPAIR_CODE, None, tried.files, diagnosis)
+        diagnosis = _write_diagnosis(case)
+        if case.needs_rulebook and (current is None or candidate.rulebook != current.rulebook):
+            return Proposal(Decision.REVISE_RULEBOOK, candidate.rulebook, candidate.files, diagnosis)
+        return Proposal(Decision.REPAIR_CODE, None, candidate.files, diagnosis)
 
     def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
         """Faithful when every rule is cited by the code, and no other."""
-        return judge_by_trace(hypothesis)
+        return judge_by_citations(hypothesis)
 
     def explore(self, case: Case) -> Subgoal | Probe:
         """The untried thing that is worth most, through the laws this member holds."""
-        thought = self._think(case)
-        laws, over = thought.team.whole(thought.team.own(case))
-        return exploration(case, laws, over, thought.seen)
+        analysis = self._analyse(case)
+        laws, overlay = analysis.ranking.complete_laws(analysis.ranking.find_own(case))
+        return choose_exploration(case, laws, overlay, analysis.record_analysis)
 
     def exceptions(self, case: Case) -> int:
         """How many observations this member's program has learnt by heart."""
-        thought = self._think(case)
-        laws, over = thought.team.whole(thought.team.own(case))
-        recalled = sum(effect is not None for _, steps in (*laws.histories, *over.patches) for _, effect in steps)
+        analysis = self._analyse(case)
+        laws, overlay = analysis.ranking.complete_laws(analysis.ranking.find_own(case))
+        recalled = sum(effect is not None for _, steps in (*laws.histories, *overlay.patches) for _, effect in steps)
         return len(laws.starts) + len(laws.places) + recalled
 
     def receipt(self) -> Mapping[str, float | int | str]:
         return {}
 
-    def _think(self, case: Case) -> Thought:
-        at = len(case.record), case.record.actions
-        if self._thought is None or self._thought.record is not case.record or self._thought.at != at:
-            bare = bared(case.record)
-            over, record = bare.over, bare.record
-            if shown_again := copies(record):
-                over, record = replace(over, copies=shown_again), without(record, shown_again)
-            hidden = dark(record)
-            if hidden is not None:
-                record = unveiled(record, hidden)
-            seen = replace(studied(record), dark=hidden)
-            if hidden is not None and (shown := view(bare.record, seen, hidden)):
-                over = replace(over, view=shown, maps=maps(bare.record, record))
-            self._thought = Thought(case.record, at, over, seen, Team(rivals(seen), seen, over, case.record))
-        return self._thought
+    def _analyse(self, case: Case) -> Analysis:
+        record_size = len(case.record), case.record.n_actions
+        if self._analysis is None or self._analysis.record is not case.record or self._analysis.record_size != record_size:
+            stripped = strip_overlay(case.record)
+            overlay, record = stripped.overlay, stripped.record
+            if mirrored_regions := find_mirrored_regions(record):
+                overlay, record = replace(overlay, copies=mirrored_regions), remove_mirrored_regions(record, mirrored_regions)
+            dark_colour = find_dark_colour(record)
+            if dark_colour is not None:
+                record = fill_dark_cells(record, dark_colour)
+            record_analysis = replace(analyse_record(record), dark_colour=dark_colour)
+            if dark_colour is not None and (view_window := find_view_window(stripped.record, record_analysis, dark_colour)):
+                overlay = replace(overlay, view=view_window, maps=pack_level_maps(stripped.record, record))
+            self._analysis = Analysis(
+                case.record,
+                record_size,
+                overlay,
+                record_analysis,
+                HypothesisRanking(find_rival_laws(record_analysis), record_analysis, overlay, case.record),
+            )
+        return self._analysis
 
-    def _hypotheses(self, case: Case) -> Iterator[Hypothesis]:
+    def _generate_hypotheses(self, case: Case) -> Iterator[Hypothesis]:
         """What this member is to hold first, then the others, and last the record learnt by heart with no avatar in it."""
-        thought = self._think(case)
-        for index in thought.team.order(case):
-            laws, over = thought.team.whole(index)
-            yield written(laws, over, case.interface.actions, thought.team.laws)
-        by_heart = memorised(Laws(), studied(case.record, blind=True))
-        yield written(by_heart, patched(Over(), Walker(by_heart), case.record), case.interface.actions)
+        analysis = self._analyse(case)
+        for index in analysis.ranking.rank_laws(case):
+            laws, overlay = analysis.ranking.complete_laws(index)
+            yield write_hypothesis(laws, overlay, case.interface.actions, analysis.ranking.laws)
+        memorised_laws = add_exceptions(Laws(), analyse_record(case.record, blind=True))
+        yield write_hypothesis(memorised_laws, add_patches(Overlay(), Walker(memorised_laws), case.record), case.interface.actions)
 
 
-def _equal(one: Hypothesis, other: Hypothesis, case: Case) -> bool:
-    return one.same_program(other) and (one.rulebook == other.rulebook or not case.needs_rulebook)
+def _is_equal(one: Hypothesis, other: Hypothesis, case: Case) -> bool:
+    return one.has_same_program(other) and (one.rulebook == other.rulebook or not case.needs_rulebook)
 
 
-def _diagnosis(case: Case) -> str:
+def _write_diagnosis(case: Case) -> str:
     """What was wrong, in a sentence."""
     if case.verdict is not None and case.verdict.reason:
         return "Explained anew after: " + case.verdict.reason.split("\n", 1)[0][:300]

@@ -10,125 +10,130 @@ from typing import Any
 import numpy as np
 
 from lawbook.core.record import Observation, Record, Trajectory, freeze
-from lawbook.minds.induce.contact_log import Changes, Meeting, Moment, Study, study
+from lawbook.minds.induce.contact_log import CellChanges, ContactEvent, RecordAnalysis, TrackedFrame, analyse_avatar
 from lawbook.minds.induce.looks import cells_of
 from lawbook.minds.induce.tracking import Spot
 from lawbook.minds.induce.walker import box
 
-STEPS = 2
+MIN_REMOTE_STEPS = 2
 """Steps that must have changed the ground beyond the avatar's reach before a mate is looked for."""
-STRIDES = 3
+MIN_STRIDES = 3
 """Steps that a mate must have been seen to make."""
-SHARE = 0.5
+MIN_REMOTE_SHARE = 0.5
 """Share of the steps that changed the ground that must have done so beyond its reach."""
 
 
-def studied(record: Record, blind: bool = False) -> Study:
+def analyse_record(record: Record, blind: bool = False) -> RecordAnalysis:
     """Find the avatar and every further figure that actions move, and follow them through the record. blind: there is none."""
-    seen = study(record, blind)
-    if not seen.bodies or not _beyond(seen):
-        return seen
-    others = studied(_grounds(seen))
-    if not _walks(others, seen):
-        return seen
-    first = len(seen.bodies)
-    bodies = (*seen.bodies, *({**body, "mate": body.get("mate", 0) + 1} for body in others.bodies))
-    moments = [
-        [Moment(below.ground, own.spot, _mates(below, first)) for own, below in zip(mine, theirs, strict=True)]
-        for mine, theirs in zip(seen.moments, others.moments, strict=True)
+    analysis = analyse_avatar(record, blind)
+    if not analysis.bodies or not _has_remote_changes(analysis):
+        return analysis
+    mate_analysis = analyse_record(_remove_avatar(analysis))
+    if not _is_walking(mate_analysis, analysis):
+        return analysis
+    n_bodies = len(analysis.bodies)
+    bodies = (*analysis.bodies, *({**body, "mate": body.get("mate", 0) + 1} for body in mate_analysis.bodies))
+    tracked_frames = [
+        [
+            TrackedFrame(mate_frame.ground, own_frame.spot, _collect_mates(mate_frame, n_bodies))
+            for own_frame, mate_frame in zip(own_frames, mate_frames, strict=True)
+        ]
+        for own_frames, mate_frames in zip(analysis.tracked_frames, mate_analysis.tracked_frames, strict=True)
     ]
-    meetings = [*_own(seen, moments), *_theirs(seen, others, first)]
-    return replace(seen, bodies=bodies, moments=moments, meetings=meetings)
+    contact_events = [*_filter_own_events(analysis, tracked_frames), *_convert_mate_events(analysis, mate_analysis, n_bodies)]
+    return replace(analysis, bodies=bodies, tracked_frames=tracked_frames, contact_events=contact_events)
 
 
-def _walks(others: Study, seen: Study) -> bool:
+def _is_walking(mate_analysis: RecordAnalysis, analysis: RecordAnalysis) -> bool:
     """Does the figure move step by step, as the avatar does, and has it often enough been seen to?"""
-    stride = max(abs(part) for body in seen.bodies for move in body["moves"].values() for part in move)
+    stride = max(abs(part) for body in analysis.bodies for move in body["moves"].values() for part in move)
     strides = [
         max(abs(after.spot.row - before.spot.row), abs(after.spot.col - before.spot.col))
-        for moments in others.moments
-        for before, after in pairwise(moments)
+        for tracked_frames in mate_analysis.tracked_frames
+        for before, after in pairwise(tracked_frames)
         if before.spot.body >= 0 and after.spot.body >= 0 and before.spot != after.spot
     ]
-    return len(strides) >= STRIDES and max(strides) <= 2 * stride
+    return len(strides) >= MIN_STRIDES and max(strides) <= 2 * stride
 
 
-def _mates(below: Moment, first: int) -> tuple[tuple[int, int, int], ...]:
-    figures = [figure for figure in (below.spot, *below.mates) if figure[0] >= 0]
-    return tuple((body + first, row, col) for body, row, col in figures)
+def _collect_mates(tracked_frame: TrackedFrame, first_body: int) -> tuple[tuple[int, int, int], ...]:
+    figures = [figure for figure in (tracked_frame.spot, *tracked_frame.mates) if figure[0] >= 0]
+    return tuple((body + first_body, row, col) for body, row, col in figures)
 
 
-def _beyond(seen: Study) -> bool:
+def _has_remote_changes(analysis: RecordAnalysis) -> bool:
     """Does the ground change where the avatar cannot have touched it, again and again?"""
-    far = changing = 0
-    for moments in seen.moments:
-        for before, after in pairwise(moments):
+    n_remote = n_changing = 0
+    for tracked_frames in analysis.tracked_frames:
+        for before, after in pairwise(tracked_frames):
             if before.ground == after.ground or before.spot.body < 0:
                 continue
-            changing += 1
-            body = seen.bodies[before.spot.body]
+            n_changing += 1
+            body = analysis.bodies[before.spot.body]
             reach = 2 * max(box(body)[2:])
-            rows, cols = np.nonzero(_frame(before, seen.width) != _frame(after, seen.width))
-            near = (abs(rows - before.spot.row) <= reach) & (abs(cols - before.spot.col) <= reach)
-            far += not near.all()
-    return far >= STEPS and far >= SHARE * changing
+            rows, cols = np.nonzero(_get_ground_grid(before, analysis.width) != _get_ground_grid(after, analysis.width))
+            is_near = (abs(rows - before.spot.row) <= reach) & (abs(cols - before.spot.col) <= reach)
+            n_remote += not is_near.all()
+    return n_remote >= MIN_REMOTE_STEPS and n_remote >= MIN_REMOTE_SHARE * n_changing
 
 
-def _frame(moment: Moment, width: int) -> Any:
-    return np.frombuffer(moment.ground, np.uint8).reshape(-1, width)
+def _get_ground_grid(tracked_frame: TrackedFrame, width: int) -> Any:
+    return np.frombuffer(tracked_frame.ground, np.uint8).reshape(-1, width)
 
 
-def _grounds(seen: Study) -> Record:
+def _remove_avatar(analysis: RecordAnalysis) -> Record:
     """The record as it would be without the avatar."""
-    plain = Record(seen.record.levels)
-    plain.actions, plain.last = seen.record.actions, seen.record.last
-    for trajectory, moments in zip(seen.record, seen.moments, strict=True):
+    stripped_record = Record(analysis.record.levels)
+    stripped_record.n_actions, stripped_record.last = analysis.record.n_actions, analysis.record.last
+    for trajectory, tracked_frames in zip(analysis.record, analysis.tracked_frames, strict=True):
         first = trajectory.first
-        bare = Trajectory(Observation((freeze(_frame(moments[0], seen.width)),), first.status, first.level, first.available))
-        for step, (action, shown) in enumerate(trajectory.steps, start=1):
-            if step < len(moments):
-                frame = freeze(_frame(moments[step], seen.width))
-                shown = Observation((frame,), shown.status, shown.level, shown.available)
-            bare.append(action, shown)
-        plain.trajectories.append(bare)
-    return plain
+        stripped_trajectory = Trajectory(
+            Observation((freeze(_get_ground_grid(tracked_frames[0], analysis.width)),), first.status, first.level, first.available)
+        )
+        for step, (action, observation) in enumerate(trajectory.steps, start=1):
+            if step < len(tracked_frames):
+                frame = freeze(_get_ground_grid(tracked_frames[step], analysis.width))
+                observation = Observation((frame,), observation.status, observation.level, observation.available)
+            stripped_trajectory.append(action, observation)
+        stripped_record.trajectories.append(stripped_trajectory)
+    return stripped_record
 
 
-def _own(seen: Study, moments: Sequence[Sequence[Moment]]) -> list[Meeting]:
+def _filter_own_events(analysis: RecordAnalysis, tracked_frames: Sequence[Sequence[TrackedFrame]]) -> list[ContactEvent]:
     """What the avatar met, without what its mates did: of what changed elsewhere, only what is the ground below them all."""
-    kept = []
-    for meeting in seen.meetings:
-        index, step = meeting.step
-        changed = _changed(moments[index], step, seen.width)
-        kept.append(replace(_softened(meeting), far=meeting.far & changed))
-    return kept
+    own_events = []
+    for event in analysis.contact_events:
+        index, step = event.step
+        ground_changes = _find_ground_changes(tracked_frames[index], step, analysis.width)
+        own_events.append(replace(_ignore_completion(event), remote_changes=event.remote_changes & ground_changes))
+    return own_events
 
 
-def _theirs(seen: Study, others: Study, first: int) -> list[Meeting]:
+def _convert_mate_events(analysis: RecordAnalysis, mate_analysis: RecordAnalysis, first_body: int) -> list[ContactEvent]:
     """What the mates met, the avatar included."""
-    cells: Mapping[int, Any] = {body: cells_of(seen.bodies[body]["look"]) for body in range(first)}
-    found = []
-    for meeting in others.meetings:
-        index, step = meeting.step
-        spot = Spot(meeting.spot.body + first, meeting.spot.row, meeting.spot.col)
-        ground = meeting.ground
-        own = seen.moments[index][min(step + 1, len(seen.moments[index]) - 1)].spot
-        if own.body >= 0 and step >= 0:
-            drawn = np.frombuffer(ground, np.uint8).reshape(-1, seen.width).copy()
-            r, c, colours = cells[own.body]
-            drawn[own.row + r, own.col + c] = colours
-            ground = drawn.tobytes()
-        found.append(replace(_softened(meeting), spot=spot, ground=ground, far=set()))
-    return found
+    cells: Mapping[int, Any] = {body: cells_of(analysis.bodies[body]["look"]) for body in range(first_body)}
+    mate_events = []
+    for event in mate_analysis.contact_events:
+        index, step = event.step
+        spot = Spot(event.spot.body + first_body, event.spot.row, event.spot.col)
+        ground = event.ground
+        avatar_spot = analysis.tracked_frames[index][min(step + 1, len(analysis.tracked_frames[index]) - 1)].spot
+        if avatar_spot.body >= 0 and step >= 0:
+            drawn_ground = np.frombuffer(ground, np.uint8).reshape(-1, analysis.width).copy()
+            r, c, colours = cells[avatar_spot.body]
+            drawn_ground[avatar_spot.row + r, avatar_spot.col + c] = colours
+            ground = drawn_ground.tobytes()
+        mate_events.append(replace(_ignore_completion(event), spot=spot, ground=ground, remote_changes=set()))
+    return mate_events
 
 
-def _softened(meeting: Meeting) -> Meeting:
+def _ignore_completion(event: ContactEvent) -> ContactEvent:
     """Which of several figures completed the level, no contact tells."""
-    return replace(meeting, happens="enter", paint=set(), whole=False) if meeting.happens == "win" else meeting
+    return replace(event, outcome="enter", paint=set(), is_fully_seen=False) if event.outcome == "win" else event
 
 
-def _changed(moments: Sequence[Moment], step: int, width: int) -> Changes:
-    if step < 0 or step + 1 >= len(moments) or moments[step].ground == moments[step + 1].ground:
+def _find_ground_changes(tracked_frames: Sequence[TrackedFrame], step: int, width: int) -> CellChanges:
+    if step < 0 or step + 1 >= len(tracked_frames) or tracked_frames[step].ground == tracked_frames[step + 1].ground:
         return set()
-    before, after = _frame(moments[step], width), _frame(moments[step + 1], width)
+    before, after = _get_ground_grid(tracked_frames[step], width), _get_ground_grid(tracked_frames[step + 1], width)
     return {(int(r), int(c), int(after[r, c])) for r, c in np.argwhere(before != after)}

@@ -11,10 +11,10 @@ from lawbook.core.hypothesis import ENGINE, Hypothesis
 from lawbook.minds.induce.law_tables import Laws
 from lawbook.minds.induce.layers import Copy
 from lawbook.minds.induce.looks import ANY
-from lawbook.minds.induce.overlay_removal import Over
+from lawbook.minds.induce.overlay_removal import Overlay
 from lawbook.minds.induce.walker import COMPLETED, OVER, box
 
-_ENGINE = '''"""A walking world: the contract over `walker`, and `layers` over it, with what was learnt in `learnt`."""
+_ENGINE_SOURCE = '''"""A walking world: the contract over `walker`, and `layers` over it, with what was learnt in `learnt`."""
 
 import learnt
 from layers import Layers
@@ -27,103 +27,124 @@ render = world.render
 is_goal = world.is_goal
 is_over = world.is_over
 '''
-_KEY = """key = world.key
+_KEY_LINE = """key = world.key
 """
-_ACTIONS = """actions = world.actions
+_ACTIONS_LINE = """actions = world.actions
 """
-_FIRST = 8
+_FIRST_CONTACT_RULE = 8
 """Number of the first rule about one kind of contact; those before it are always the same."""
-_LISTED = 12
+_MAX_LISTED = 12
 """How many exceptions the rulebook names one by one."""
 
 
 @cache
-def _source(name: str) -> str:
+def _read_source(name: str) -> str:
     """A module of ours as a file of a program, where the others lie beside it."""
     return resources(__package__).joinpath(name).read_text(encoding="utf-8").replace(f"from {__package__}.", "from ")
 
 
-def written(laws: Laws, over: Over, actions: Sequence[int], others: Sequence[Laws] = ()) -> Hypothesis:
+def write_hypothesis(laws: Laws, overlay: Overlay, actions: Sequence[int], rival_laws: Sequence[Laws] = ()) -> Hypothesis:
     """Rulebook and program of these laws. actions: ids of the world's actions. others: laws that fit the record as well."""
     files = {
-        ENGINE: _ENGINE + (_KEY if over.strips else "") + (_ACTIONS if laws.around else ""),
-        "walker.py": _source("walker.py"),
-        "layers.py": _source("layers.py"),
-        "looks.py": _source("looks.py"),
-        "predicates.py": _source("predicates.py"),
-        "learnt.py": _learnt(laws, over),
+        ENGINE: _ENGINE_SOURCE + (_KEY_LINE if overlay.strips else "") + (_ACTIONS_LINE if laws.around else ""),
+        "walker.py": _read_source("walker.py"),
+        "layers.py": _read_source("layers.py"),
+        "looks.py": _read_source("looks.py"),
+        "predicates.py": _read_source("predicates.py"),
+        "learnt.py": _write_tables(laws, overlay),
     }
-    return Hypothesis(_rulebook(laws, over, actions, others), files)
+    return Hypothesis(_write_rulebook(laws, overlay, actions, rival_laws), files)
 
 
-def _learnt(laws: Laws, over: Over) -> str:
-    last = _FIRST + len(laws.contacts) + bool(laws.guess) + bool(laws.around) + bool(laws.goals)
-    rules = [f"R{last + k}" for k in range(len(over.strips) + 4)]
-    lives, view = len(over.strips), len(over.strips) + bool(over.lives)
-    copied = view + bool(over.view)
+def _write_tables(laws: Laws, overlay: Overlay) -> str:
+    first_overlay_rule = _FIRST_CONTACT_RULE + len(laws.contacts) + bool(laws.guess) + bool(laws.around) + bool(laws.goals)
+    rules = [f"R{first_overlay_rule + k}" for k in range(len(overlay.strips) + 4)]
+    lives_index, view_index = len(overlay.strips), len(overlay.strips) + bool(overlay.lives)
+    copies_index = view_index + bool(overlay.view)
     rows = [
         '"""What was learnt. Colours are numbers; -1 is transparent, or open ground."""',
         "",
-        *_table("bodies", [_body(body) for body in laws.bodies], "()", "R1, R2"),
+        *_format_tuple("bodies", [_format_body(body) for body in laws.bodies], "()", "R1, R2"),
         f"under = {laws.under!r}  # R3",
         f"floor = {laws.floor!r}  # R4",
-        *_table("gates", [repr(gate) for gate in laws.gates], "()", "R5"),
-        *_dict("contacts", laws.contacts, [f"R{k}" for k in range(_FIRST, _FIRST + len(laws.contacts))], "R5"),
-        *_far(laws),
-        f"guess = {laws.guess!r}" + (f"  # R{_FIRST + len(laws.contacts)}" if laws.guess else ""),
-        *_taps(laws, f"R{_FIRST + len(laws.contacts) + bool(laws.guess)}"),
-        *_dict("starts", laws.starts, ["R6"] * len(laws.starts), "R6"),
-        *_dict("places", laws.places, ["R6"] * len(laws.places), "R6"),
-        *_table("histories", [repr(history) for history in laws.histories], "()", "R7"),
-        *_table("strips", [f"{tuple(strip)!r}" for strip in over.strips], "()", ", ".join(rules[: len(over.strips)]) or "none"),
-        *_table("refills", [repr(contact) for contact in over.refills], "()", ", ".join(rules[: len(over.strips)]) or "none"),
-        *_table("lives", [repr(life) for life in over.lives], "()", rules[lives] if over.lives else "none"),
-        f"view = {over.view!r}" + (f"  # {rules[view]}" if over.view else ""),
-        *_table("maps", [repr(known) for known in over.maps], "()", rules[view] if over.view else "none"),
-        *_table("copies", [f"{tuple(copy)!r}" for copy in over.copies], "()", rules[copied] if over.copies else "none"),
-        *_table("patches", [repr(p) for p in over.patches], "()", rules[copied + bool(over.copies)] if over.patches else "none"),
+        *_format_tuple("gates", [repr(gate) for gate in laws.gates], "()", "R5"),
+        *_format_dict(
+            "contacts", laws.contacts, [f"R{k}" for k in range(_FIRST_CONTACT_RULE, _FIRST_CONTACT_RULE + len(laws.contacts))], "R5"
+        ),
+        *_write_far_table(laws),
+        f"guess = {laws.guess!r}" + (f"  # R{_FIRST_CONTACT_RULE + len(laws.contacts)}" if laws.guess else ""),
+        *_write_click_tables(laws, f"R{_FIRST_CONTACT_RULE + len(laws.contacts) + bool(laws.guess)}"),
+        *_format_dict("starts", laws.starts, ["R6"] * len(laws.starts), "R6"),
+        *_format_dict("places", laws.places, ["R6"] * len(laws.places), "R6"),
+        *_format_tuple("histories", [repr(history) for history in laws.histories], "()", "R7"),
+        *_format_tuple(
+            "strips", [f"{tuple(strip)!r}" for strip in overlay.strips], "()", ", ".join(rules[: len(overlay.strips)]) or "none"
+        ),
+        *_format_tuple(
+            "refills", [repr(contact) for contact in overlay.refills], "()", ", ".join(rules[: len(overlay.strips)]) or "none"
+        ),
+        *_format_tuple("lives", [repr(life) for life in overlay.lives], "()", rules[lives_index] if overlay.lives else "none"),
+        f"view = {overlay.view!r}" + (f"  # {rules[view_index]}" if overlay.view else ""),
+        *_format_tuple(
+            "maps", [repr(packed_map) for packed_map in overlay.maps], "()", rules[view_index] if overlay.view else "none"
+        ),
+        *_format_tuple(
+            "copies", [f"{tuple(copy)!r}" for copy in overlay.copies], "()", rules[copies_index] if overlay.copies else "none"
+        ),
+        *_format_tuple(
+            "patches",
+            [repr(patch) for patch in overlay.patches],
+            "()",
+            rules[copies_index + bool(overlay.copies)] if overlay.patches else "none",
+        ),
     ]
     return "\n".join(rows) + "\n"
 
 
-def _overlying(over: Over) -> list[str]:
+def _describe_overlay(overlay: Overlay) -> list[str]:
     """The rules of what lies over the world, in the order in which `_learnt` cites them."""
-    said = []
-    for strip in over.strips:
+    sentences = []
+    for strip in overlay.strips:
         where = f"{'rows' if strip.axis == 0 else 'columns'} {strip.lines[0]} to {strip.lines[1]}"
-        along = f"{'columns' if strip.axis == 0 else 'rows'} {strip.start} (or wherever it begins) to {strip.stop}"
+        extent = f"{'columns' if strip.axis == 0 else 'rows'} {strip.start} (or wherever it begins) to {strip.stop}"
         p, q, _ = strip.rate
         pace = f"{p} of its places" if q == 1 else f"{p} of its places in every {q} of them"
-        when = "every action" if strip.when == "always" else "every action that changes something else"
-        late = f" {strip.slack} more" if strip.slack else ""
-        ends = f"; when the last is empty,{late} and it has run out" if strip.slack >= 0 else ""
-        ends = ends.replace(", and", "") if not late else ends
-        said.append(f"The strip in {where}, {along}, empties from colour {strip.full} to {strip.empty}: {when} takes {pace}{ends}.")
-    if over.refills and said:
-        said[-1] += f" Meeting any of {len(over.refills)} things fills it again: {'; '.join(map(_thing, over.refills))}."
-    if over.lives:
-        times = len(over.lives) - 1
-        lives = f"{times} times the level begins again, and the cells that count this change; then " if times else ""
-        said.append(f"When a strip has run out: {lives}the game is over.")
-    if over.view:
-        colour, up, left, height, width = over.view
-        said.append(
-            f"Only what is near is shown: {height} rows and {width} columns, from {up} above and {left} left of the avatar; the "
+        when_text = "every action" if strip.when == "always" else "every action that changes something else"
+        slack_text = f" {strip.slack} more" if strip.slack else ""
+        end_text = f"; when the last is empty,{slack_text} and it has run out" if strip.slack >= 0 else ""
+        end_text = end_text.replace(", and", "") if not slack_text else end_text
+        sentences.append(
+            f"The strip in {where}, {extent}, empties from colour {strip.full} to {strip.empty}: {when_text} takes {pace}{end_text}."
+        )
+    if overlay.refills and sentences:
+        sentences[-1] += (
+            f" Meeting any of {len(overlay.refills)} things fills it again: {'; '.join(map(_describe_contact, overlay.refills))}."
+        )
+    if overlay.lives:
+        n_restarts = len(overlay.lives) - 1
+        lives_text = f"{n_restarts} times the level begins again, and the cells that count this change; then " if n_restarts else ""
+        sentences.append(f"When a strip has run out: {lives_text}the game is over.")
+    if overlay.view:
+        colour, above, left, height, width = overlay.view
+        sentences.append(
+            f"Only what is near is shown: {height} rows and {width} columns, from {above} above and {left} left of the avatar; the "
             f"rest is colour {colour}, but for what was shown outside at the start. What has been seen of a level is remembered."
         )
-    if over.copies:
-        said.append(" ".join(map(_copied, over.copies)))
-    if over.patches:
-        number = sum(patch is not None for _, steps in over.patches for _, patch in steps)
-        said.append(f"Exceptions learnt by heart ({number}): a frame or a status after one history, against all of the above.")
-    return said
+    if overlay.copies:
+        sentences.append(" ".join(map(_describe_copy, overlay.copies)))
+    if overlay.patches:
+        n_patches = sum(patch is not None for _, steps in overlay.patches for _, patch in steps)
+        sentences.append(
+            f"Exceptions learnt by heart ({n_patches}): a frame or a status after one history, against all of the above."
+        )
+    return sentences
 
 
-def _far(laws: Laws) -> list[str]:
-    return _dict("far", laws.far, ["R5"] * len(laws.far), "R5")
+def _write_far_table(laws: Laws) -> list[str]:
+    return _format_dict("far", laws.far, ["R5"] * len(laws.far), "R5")
 
 
-def _copied(copy: Copy) -> str:
+def _describe_copy(copy: Copy) -> str:
     parts = [
         f"rows {row} to {row + copy.height - 1}, columns {col} to {col + copy.width - 1}"
         for row, col in ((copy.top, copy.left), (copy.row, copy.col))
@@ -131,234 +152,242 @@ def _copied(copy: Copy) -> str:
     return f"The part in {parts[0]} shows the one in {parts[1]} again, {copy.flip}."
 
 
-def _taps(laws: Laws, rule: str) -> list[str]:
-    goal = f"R{int(rule[1:]) + bool(laws.around)}"
-    cited = rule if laws.around else "none"
+def _write_click_tables(laws: Laws, rule: str) -> list[str]:
+    goal_rule = f"R{int(rule[1:]) + bool(laws.around)}"
+    turn_rule = rule if laws.around else "none"
     return [
         f"click = {laws.click!r}",
-        *_dict("turns", laws.turns, [cited] * len(laws.turns), cited),
-        *_dict("around", laws.around, [cited] * len(laws.around), cited),
-        *_table("goals", [repr(found) for found in laws.goals], "()", goal if laws.goals else "none"),
+        *_format_dict("turns", laws.turns, [turn_rule] * len(laws.turns), turn_rule),
+        *_format_dict("around", laws.around, [turn_rule] * len(laws.around), turn_rule),
+        *_format_tuple("goals", [repr(learnt_goal) for learnt_goal in laws.goals], "()", goal_rule if laws.goals else "none"),
     ]
 
 
-def _body(body: Mapping[str, Any]) -> str:
+def _format_body(body: Mapping[str, Any]) -> str:
     return repr(dict(body))
 
 
-def _table(name: str, items: Sequence[str], empty: str, rule: str) -> list[str]:
+def _format_tuple(name: str, items: Sequence[str], empty: str, rule: str) -> list[str]:
     return [f"{name} = (  # {rule}", *(f"    {item}," for item in items), ")"] if items else [f"{name} = {empty}  # {rule}"]
 
 
-def _dict(name: str, items: Mapping[Any, Any], rules: Sequence[str], rule: str) -> list[str]:
+def _format_dict(name: str, items: Mapping[Any, Any], rules: Sequence[str], rule: str) -> list[str]:
     if not items:
         return [f"{name} = {{}}  # {rule}"]
     lines = (f"    {key!r}: {value!r},  # {rule}" for (key, value), rule in zip(items.items(), rules, strict=True))
     return [f"{name} = {{  # {rule}", *lines, "}"]
 
 
-def _rulebook(laws: Laws, over: Over, actions: Sequence[int], others: Sequence[Laws]) -> str:
-    rules = [*_general(laws), *(_sentence(key, effect) for key, effect in laws.contacts.items())]
+def _write_rulebook(laws: Laws, overlay: Overlay, actions: Sequence[int], rival_laws: Sequence[Laws]) -> str:
+    rules = [*_describe_general_laws(laws), *(_describe_law(key, effect) for key, effect in laws.contacts.items())]
     if laws.guess:
-        rules.append(f"A guess, until it has been reached: {_thing(laws.guess)} completes the level.")
+        rules.append(f"A guess, until it has been reached: {_describe_contact(laws.guess)} completes the level.")
     if laws.around:
-        turning = "; ".join(f"{_figure(one)} into {_figure(other)}" for one, other in laws.turns.items())
+        turning = "; ".join(f"{_describe_figure(one)} into {_describe_figure(other)}" for one, other in laws.turns.items())
         rules.append(f"A click turns what is clicked and what stands in known places around it: {turning}.")
     if laws.goals:
-        rules.append(f"The level is completed when {', or when '.join(_goal(laws, *goal) for goal in laws.goals)}.")
-    rules += _overlying(over)
-    still = [action for action in actions if not any(action in body["moves"] for body in laws.bodies)]
-    asked = [
-        *([f"Is {_thing(laws.guess)} the goal?"] if laws.guess else []),
-        *([] if laws.guess or laws.goals or _wins(laws) else ["What completes a level? Nothing that was met has done it."]),
-        *(f"What does action {action} do? It has not been seen to move the avatar." for action in still),
+        rules.append(f"The level is completed when {', or when '.join(_describe_goal(laws, *goal) for goal in laws.goals)}.")
+    rules += _describe_overlay(overlay)
+    idle_actions = [action for action in actions if not any(action in body["moves"] for body in laws.bodies)]
+    questions = [
+        *([f"Is {_describe_contact(laws.guess)} the goal?"] if laws.guess else []),
+        *([] if laws.guess or laws.goals or _has_win(laws) else ["What completes a level? Nothing that was met has done it."]),
+        *(f"What does action {action} do? It has not been seen to move the avatar." for action in idle_actions),
         *(["What law is behind the exceptions of R6 and R7?"] if laws.places or laws.histories else []),
-        *dict.fromkeys(doubt for other in others for doubt in _doubts(laws, other)),
+        *dict.fromkeys(difference for other in rival_laws for difference in _describe_differences(laws, other)),
     ]
     return "\n\n".join(
         [
             "# The world, as far as it is known",
             "\n".join(f"- R{k}. {rule}" for k, rule in enumerate(rules, start=1)),
             "## Open questions",
-            "\n".join(f"- Q{k}. {question}" for k, question in enumerate(asked, start=1)) or "None.",
+            "\n".join(f"- Q{k}. {question}" for k, question in enumerate(questions, start=1)) or "None.",
             "",
         ]
     )
 
 
-def _doubts(laws: Laws, other: Laws) -> list[str]:
+def _describe_differences(laws: Laws, rival: Laws) -> list[str]:
     """What another set of laws, which fits the record as well, says otherwise."""
-    said = [_sentence(key, effect) for key, effect in other.contacts.items() if laws.contacts.get(key) != effect]
-    if other.guess and other.guess != laws.guess:
-        said.append(f"{_capital(_thing(other.guess))} completes the level.")
-    return [f"Or is it rather so, which fits the record as well: {sentence}" for sentence in said]
+    sentences = [_describe_law(key, effect) for key, effect in rival.contacts.items() if laws.contacts.get(key) != effect]
+    if rival.guess and rival.guess != laws.guess:
+        sentences.append(f"{_capitalise(_describe_contact(rival.guess))} completes the level.")
+    return [f"Or is it rather so, which fits the record as well: {sentence}" for sentence in sentences]
 
 
-def _wins(laws: Laws) -> bool:
+def _has_win(laws: Laws) -> bool:
     return any(happens == "win" for happens, _ in laws.contacts.values())
 
 
-def _general(laws: Laws) -> list[str]:
-    turning = len(laws.bodies) > 1 and any("turns" in body for body in laws.bodies)
+def _describe_general_laws(laws: Laws) -> list[str]:
+    has_turns = len(laws.bodies) > 1 and any("turns" in body for body in laws.bodies)
     moves = [
-        f"action {action} moves {_whom(laws, body)} {_way(*move)}" + (f" as {_figure(body['look'])}" if turning else "")
+        f"action {action} moves {_format_mover(laws, body)} {_format_move(*move)}"
+        + (f" as {_describe_figure(body['look'])}" if has_turns else "")
         for body in laws.bodies
         for action, move in body["moves"].items()
     ]
     moves += [
-        f"action {action} turns {_figure(body['look'])} into {_figure(laws.bodies[other]['look'])}"
+        f"action {action} turns {_describe_figure(body['look'])} into {_describe_figure(laws.bodies[turned_body]['look'])}"
         for body in laws.bodies
-        for action, other in body.get("turns", {}).items()
+        for action, turned_body in body.get("turns", {}).items()
     ]
-    exceptions = [
-        *(f"at the start, first frame {mark:08x}: {_start(start)}" for mark, start in laws.starts.items()),
-        *(f"action {action} {_place(row, col)}: {_follows(effect)}" for (_, _, row, col, _, action), effect in laws.places.items()),
+    place_exceptions = [
+        *(f"at the start, first frame {mark:08x}: {_describe_start(start)}" for mark, start in laws.starts.items()),
+        *(
+            f"action {action} {_format_place(row, col)}: {_describe_effect(effect)}"
+            for (_, _, row, col, _, action), effect in laws.places.items()
+        ),
     ]
-    lessons = [
-        f"from first frame {mark:08x}, actions {' '.join(str(action) for action, _ in steps[:k])}: {_follows(effect)}"
+    history_exceptions = [
+        f"from first frame {mark:08x}, actions {' '.join(str(action) for action, _ in steps[:k])}: {_describe_effect(effect)}"
         for mark, steps in laws.histories
         for k, (_, effect) in enumerate(steps, start=1)
         if effect is not None
     ]
-    mates = [_figure(body["look"]) for body in laws.bodies if "mate" in body]
-    avatar = "No avatar is known: nothing has been seen to move as a whole."
-    moving = "No action is known to move an avatar; any changes nothing."
+    mate_figures = [_describe_figure(body["look"]) for body in laws.bodies if "mate" in body]
+    avatar_text = "No avatar is known: nothing has been seen to move as a whole."
+    moves_text = "No action is known to move an avatar; any changes nothing."
     if laws.bodies:
-        avatar = f"The avatar is {' or '.join(_figure(body['look']) for body in laws.bodies if 'mate' not in body)}."
-    if mates:
-        avatar += f" The same actions move {' and '.join(mates)} too; each has its turn, in this order."
+        avatar_text = f"The avatar is {' or '.join(_describe_figure(body['look']) for body in laws.bodies if 'mate' not in body)}."
+    if mate_figures:
+        avatar_text += f" The same actions move {' and '.join(mate_figures)} too; each has its turn, in this order."
     if moves:
-        moving = f"Moves: {'; '.join(moves)}. Any other action changes nothing."
-    below = "the colour around it" if laws.under is None else f"colour {laws.under}"
-    ground = f"Open ground is {_colours(laws.floor)}; any other colour is a figure on it."
-    patches = ",".join(dict.fromkeys(f" {height} x {width} cells" for _, _, height, width in map(box, laws.bodies)))
+        moves_text = f"Moves: {'; '.join(moves)}. Any other action changes nothing."
+    below_text = "the colour around it" if laws.under is None else f"colour {laws.under}"
+    ground_text = f"Open ground is {_format_colours(laws.floor)}; any other colour is a figure on it."
+    patch_sizes = ",".join(dict.fromkeys(f" {height} x {width} cells" for _, _, height, width in map(box, laws.bodies)))
     return [
-        avatar,
-        moving,
-        f"The avatar hides what is below it, and that is seen again when it leaves. At the start {below} lies below.",
-        ground if laws.floor else "No open ground is known yet.",
-        f"What a move does is decided by the patch of ground it would lead to{patches and ':'}{patches}. "
+        avatar_text,
+        moves_text,
+        f"The avatar hides what is below it, and that is seen again when it leaves. At the start {below_text} lies below.",
+        ground_text if laws.floor else "No open ground is known yet.",
+        f"What a move does is decided by the patch of ground it would lead to{patch_sizes and ':'}{patch_sizes}. "
         "The most particular of the laws below decides; what none of them names stops the avatar."
-        + "".join(map(_gate, laws.gates))
-        + "".join(_elsewhere(key, far) for key, far in laws.far.items()),
-        f"Exceptions learnt by heart, one place each: {_list(exceptions)}",
-        f"Exceptions learnt by heart, one history each: {_list(lessons)}",
+        + "".join(map(_describe_gate, laws.gates))
+        + "".join(_describe_remote_effect(key, far) for key, far in laws.far.items()),
+        f"Exceptions learnt by heart, one place each: {_format_list(place_exceptions)}",
+        f"Exceptions learnt by heart, one history each: {_format_list(history_exceptions)}",
     ]
 
 
-def _whom(laws: Laws, body: Mapping[str, Any]) -> str:
+def _format_mover(laws: Laws, body: Mapping[str, Any]) -> str:
     """Who is moved, where that needs to be said."""
-    return "it" if not any("mate" in other for other in laws.bodies) else _drawn(body["look"])
+    return "it" if not any("mate" in other for other in laws.bodies) else _format_drawing(body["look"])
 
 
-def _gate(gate: Any) -> str:
-    shown, key, place = gate
-    wanted = _drawn(key) + (" in its own colour (`*`)" if any(ANY in line for line in shown) else "")
+def _describe_gate(gate: Any) -> str:
+    gate_look, key, place = gate
+    key_text = _format_drawing(key) + (" in its own colour (`*`)" if any(ANY in line for line in gate_look) else "")
     if place is None:
-        return f" A gate, {_drawn(shown)}, is shut while there is {wanted}, and open once none is left."
-    where = ", ".join(f"{name} {number}" for name, number in zip(("row", "column"), place, strict=True) if number is not None)
-    return f" A gate, {_drawn(shown)}, is open while {wanted} is shown at {where}, and else shut."
+        return f" A gate, {_format_drawing(gate_look)}, is shut while there is {key_text}, and open once none is left."
+    place_text = ", ".join(f"{name} {number}" for name, number in zip(("row", "column"), place, strict=True) if number is not None)
+    return f" A gate, {_format_drawing(gate_look)}, is open while {key_text} is shown at {place_text}, and else shut."
 
 
-def _elsewhere(key: Any, far: Any) -> str:
-    if far[0][0] == "copy":
-        return f" When the avatar meets {_thing(key)} it is shown at row {far[0][1]}, column {far[0][2]} too."
-    colours = sorted({colour for *_, colour in far})
-    top, left, bottom, right = (pick(cell[k] for cell in far) for pick, k in ((min, 0), (min, 1), (max, 0), (max, 1)))
-    cells = f"{_cells(len(far))} in rows {top} to {bottom}, columns {left} to {right}"
-    return f" When the avatar meets {_thing(key)} {cells} change to {_colours(colours)}."
+def _describe_remote_effect(key: Any, remote_effect: Any) -> str:
+    if remote_effect[0][0] == "copy":
+        return f" When the avatar meets {_describe_contact(key)} it is shown at row {remote_effect[0][1]}, column {remote_effect[0][2]} too."
+    colours = sorted({colour for *_, colour in remote_effect})
+    top, left, bottom, right = (pick(cell[k] for cell in remote_effect) for pick, k in ((min, 0), (min, 1), (max, 0), (max, 1)))
+    cells_text = f"{_format_cell_count(len(remote_effect))} in rows {top} to {bottom}, columns {left} to {right}"
+    return f" When the avatar meets {_describe_contact(key)} {cells_text} change to {_format_colours(colours)}."
 
 
-def _drawn(look: Sequence[Sequence[int]]) -> str:
+def _format_drawing(look: Sequence[Sequence[int]]) -> str:
     return "`" + " / ".join("".join({-1: ".", ANY: "*"}.get(cell) or format(cell, "x") for cell in line) for line in look) + "`"
 
 
-def _goal(laws: Laws, kind: str, what: Any) -> str:
+def _describe_goal(laws: Laws, kind: str, argument: Any) -> str:
     if kind == "none":
-        return f"there is no {_figure(what)} left"
+        return f"there is no {_describe_figure(argument)} left"
     if kind == "left":
-        return f"there are no more than {what[1]} of {_figure(what[0])} left"
+        return f"there are no more than {argument[1]} of {_describe_figure(argument[0])} left"
     if kind == "alike":
-        return f"all of these are alike: {'; '.join(map(_figure, what))}"
+        return f"all of these are alike: {'; '.join(map(_describe_figure, argument))}"
     if kind == "match":
-        row, col, height, width, there, along, step, _, turn = what
-        how = f", {turn} exchanged," if turn != "as it is" else ""
-        larger = f", {step} times as large" if step > 1 else ""
+        row, col, height, width, pattern_row, pattern_col, step, _, turn = argument
+        turn_text = f", {turn} exchanged," if turn != "as it is" else ""
+        scale_text = f", {step} times as large" if step > 1 else ""
         place = f"the {height} x {width} cells from row {row}, column {col}"
-        return f"{place} look like those from row {there}, column {along}{how}{larger}"
-    return " and ".join(f"{_figure(laws.bodies[body]['look'])} stands on {_thing(home).rstrip(',')}" for body, home in what)
+        return f"{place} look like those from row {pattern_row}, column {pattern_col}{turn_text}{scale_text}"
+    return " and ".join(
+        f"{_describe_figure(laws.bodies[body]['look'])} stands on {_describe_contact(home).rstrip(',')}" for body, home in argument
+    )
 
 
-def _list(items: Sequence[str]) -> str:
+def _format_list(items: Sequence[str]) -> str:
     if not items:
         return "none."
-    more = f"; and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
-    return f"({len(items)}) {'; '.join(items[:_LISTED])}{more}."
+    more = f"; and {len(items) - _MAX_LISTED} more" if len(items) > _MAX_LISTED else ""
+    return f"({len(items)}) {'; '.join(items[:_MAX_LISTED])}{more}."
 
 
-def _place(row: int, col: int) -> str:
+def _format_place(row: int, col: int) -> str:
     return f"at row {row}, column {col}" if row >= 0 else "with no avatar"
 
 
-def _cells(number: int) -> str:
+def _format_cell_count(number: int) -> str:
     return f"{number} cell" + "s" * (number != 1)
 
 
-def _start(start: Any) -> str:
+def _describe_start(start: Any) -> str:
     body, row, col, _ = start[0]
     return "no avatar" if body < 0 else f"the avatar is at row {row}, column {col}, and what lies below it is known"
 
 
-def _follows(effect: Any) -> str:
+def _describe_effect(effect: Any) -> str:
     body, row, col, status, changes, _ = effect
-    end = {COMPLETED: ", level completed", OVER: ", game over"}.get(status, "")
-    cells = (
-        "the whole ground repainted" if isinstance(changes, str) else f"{_cells(sum(run for *_, run in changes))} of ground changed"
+    end_text = {COMPLETED: ", level completed", OVER: ", game over"}.get(status, "")
+    cells_text = (
+        "the whole ground repainted"
+        if isinstance(changes, str)
+        else f"{_format_cell_count(sum(run for *_, run in changes))} of ground changed"
     )
-    return f"{cells}, {'no avatar' if body < 0 else f'avatar to row {row}, column {col}'}{end}"
+    return f"{cells_text}, {'no avatar' if body < 0 else f'avatar to row {row}, column {col}'}{end_text}"
 
 
-def _way(rows: int, cols: int) -> str:
-    parts = [f"{abs(n)} {way[n > 0]}" for n, way in ((rows, ("up", "down")), (cols, ("left", "right"))) if n]
+def _format_move(rows: int, cols: int) -> str:
+    parts = [f"{abs(n)} {names[n > 0]}" for n, names in ((rows, ("up", "down")), (cols, ("left", "right"))) if n]
     return " and ".join(parts)
 
 
-def _colours(colours: Sequence[int]) -> str:
+def _format_colours(colours: Sequence[int]) -> str:
     return ("colour " if len(colours) == 1 else "colours ") + ", ".join(map(str, colours))
 
 
-def _figure(look: Sequence[Sequence[int]]) -> str:
+def _describe_figure(look: Sequence[Sequence[int]]) -> str:
     if len(look) == len(look[0]) == 1:
         return f"the single cell of colour {look[0][0]}"
-    shown = sorted({colour for line in look for colour in line} - {-1})
+    colours = sorted({colour for line in look for colour in line} - {-1})
     drawing = " / ".join("".join("." if colour < 0 else format(colour, "x") for colour in line) for line in look)
-    return f"the figure of {len(look)} x {len(look[0])} cells in {_colours(shown)}: `{drawing}`"
+    return f"the figure of {len(look)} x {len(look[0])} cells in {_format_colours(colours)}: `{drawing}`"
 
 
-def _thing(key: Any) -> str:
+def _describe_contact(key: Any) -> str:
     match key:
         case ("edge",):
             return "the edge of the frame"
         case ("floor",):
             return "open ground"
         case ("colour", colours):
-            return f"a figure of {_colours(colours)}"
+            return f"a figure of {_format_colours(colours)}"
         case ("shape", rows):
             return f"a figure of the shape `{' / '.join(rows)}`, whatever its colours,"
         case ("exact", rows):
-            return f"exactly {_figure(rows)}"
-        case ("exact", rows, way):
-            return f"exactly {_figure(rows)}, a gate that is {way},"
-        case ("shape", rows, way):
-            return f"a figure of the shape `{' / '.join(rows)}`, a gate that is {way},"
+            return f"exactly {_describe_figure(rows)}"
+        case ("exact", rows, gate_state):
+            return f"exactly {_describe_figure(rows)}, a gate that is {gate_state},"
+        case ("shape", rows, gate_state):
+            return f"a figure of the shape `{' / '.join(rows)}`, a gate that is {gate_state},"
         case (inner, action):
-            return f"{_thing(inner)}, met by action {action},"
+            return f"{_describe_contact(inner)}, met by action {action},"
     return repr(key)
 
 
-def _sentence(key: Any, effect: Any) -> str:
-    happens, paint = effect
-    words = {
+def _describe_law(key: Any, effect: Any) -> str:
+    outcome, paint = effect
+    phrases = {
         "enter": "can be walked on",
         "stop": "stops the avatar",
         "act": "stays where it is",
@@ -369,17 +398,19 @@ def _sentence(key: Any, effect: Any) -> str:
         "die outside": "ends the game; the avatar stays where it was",
         "die vanishing": "ends the game; the avatar is gone",
     }
-    if happens.startswith("carry"):
-        rows, cols = map(int, happens.split()[1:])
-        said = f"carries the avatar on, {_way(rows, cols)}"
+    if outcome.startswith("carry"):
+        rows, cols = map(int, outcome.split()[1:])
+        predicate = f"carries the avatar on, {_format_move(rows, cols)}"
     else:
-        said = words[happens]
-    sentence = f"{_capital(_thing(key))} {said}"
+        predicate = phrases[outcome]
+    sentence = f"{_capitalise(_describe_contact(key))} {predicate}"
     if paint:
         colours = sorted({colour for *_, colour in paint})
-        sentence += f", and {_cells(len(paint))} there {'turns' if len(paint) == 1 else 'turn'} to {_colours(colours)}"
+        sentence += (
+            f", and {_format_cell_count(len(paint))} there {'turns' if len(paint) == 1 else 'turn'} to {_format_colours(colours)}"
+        )
     return sentence + "."
 
 
-def _capital(text: str) -> str:
+def _capitalise(text: str) -> str:
     return text[0].upper() + text[1:]

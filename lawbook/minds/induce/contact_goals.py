@@ -7,84 +7,84 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lawbook.minds.induce.contact_log import Moment, Study
+from lawbook.minds.induce.contact_log import RecordAnalysis, TrackedFrame
 from lawbook.minds.induce.law_tables import Contact, Laws
 from lawbook.minds.induce.motion import Cell
 from lawbook.minds.induce.tracking import Spot
 from lawbook.minds.induce.walker import Walker
 
-GUESSES = 8
+MAX_GUESSES = 8
 """How many guesses at the goal are kept as rivals."""
-FAR = 1 << 30
+UNREACHABLE = 1 << 30
 """Further than any place within reach."""
 
 
-def survey(walker: Walker, now: Moment, width: int) -> dict[Contact, list[Cell]]:
+def survey(walker: Walker, current: TrackedFrame, width: int) -> dict[Contact, list[Cell]]:
     """What could be met in this level, and where: every place that whole steps from here may lead to, the frame's edge aside."""
-    if now.spot.body < 0:
+    if current.spot.body < 0:
         return {}
-    body, row, col = now.spot
+    body, row, col = current.spot
     look, moves = walker.laws.bodies[body]["look"], walker.laws.bodies[body]["moves"].values()
-    down = min([abs(rows) for rows, _ in moves if rows], default=len(look))
-    along = min([abs(cols) for _, cols in moves if cols], default=len(look[0]))
+    row_stride = min([abs(rows) for rows, _ in moves if rows], default=len(look))
+    col_stride = min([abs(cols) for _, cols in moves if cols], default=len(look[0]))
     places: dict[Contact, list[Cell]] = {}
-    for r in range(row % down, len(now.ground) // width - len(look) + 1, down):
-        for c in range(col % along, width - len(look[0]) + 1, along):
-            places.setdefault(walker.meets(now.ground, width, body, r, c), []).append((r, c))
+    for r in range(row % row_stride, len(current.ground) // width - len(look) + 1, row_stride):
+        for c in range(col % col_stride, width - len(look[0]) + 1, col_stride):
+            places.setdefault(walker.meets(current.ground, width, body, r, c), []).append((r, c))
     return places
 
 
-def within_reach(walker: Walker, now: Moment, width: int) -> dict[Contact, int]:
+def find_within_reach(walker: Walker, current: TrackedFrame, width: int) -> dict[Contact, int]:
     """What places that can be entered lead to, and after how many steps, if all `unseen` moves could be made."""
-    if now.spot.body < 0:
+    if current.spot.body < 0:
         return {}
-    moves = walker.laws.bodies[now.spot.body]["moves"]
-    steps = [*moves.values(), *unseen(moves)]
-    found: dict[Contact, int] = {}
-    fringe, known, distance = [now.spot], {now.spot}, 0
-    while fringe:
-        distance, following = distance + 1, []
-        for spot in fringe:
+    moves = walker.laws.bodies[current.spot.body]["moves"]
+    steps = [*moves.values(), *find_unseen_moves(moves)]
+    distances: dict[Contact, int] = {}
+    frontier, known_spots, distance = [current.spot], {current.spot}, 0
+    while frontier:
+        distance, next_frontier = distance + 1, []
+        for spot in frontier:
             for rows, cols in steps:
-                there = Spot(spot.body, spot.row + rows, spot.col + cols)
-                contact = walker.meets(now.ground, width, *there)
-                found.setdefault(contact, distance)
-                if there not in known and walker.effect(contact, None)[0] in ("enter", "push"):
-                    known.add(there)
-                    following.append(there)
-        fringe = following
-    return found
+                next_spot = Spot(spot.body, spot.row + rows, spot.col + cols)
+                contact = walker.meets(current.ground, width, *next_spot)
+                distances.setdefault(contact, distance)
+                if next_spot not in known_spots and walker.effect(contact, None)[0] in ("enter", "push"):
+                    known_spots.add(next_spot)
+                    next_frontier.append(next_spot)
+        frontier = next_frontier
+    return distances
 
 
-def unseen(moves: Mapping[Any, Cell]) -> set[Cell]:
+def find_unseen_moves(moves: Mapping[Any, Cell]) -> set[Cell]:
     """Moves that no action is known to make yet, though one makes them turned by a quarter or two."""
-    turned = {move for rows, cols in moves.values() for move in ((rows, cols), (cols, -rows), (-rows, -cols), (-cols, rows))}
-    return turned - set(moves.values())
+    turned_moves = {move for rows, cols in moves.values() for move in ((rows, cols), (cols, -rows), (-rows, -cols), (-cols, rows))}
+    return turned_moves - set(moves.values())
 
 
-def rarity(around: Mapping[Contact, Sequence[Cell]]) -> dict[Any, int]:
+def count_places(places_by_contact: Mapping[Contact, Sequence[Cell]]) -> dict[Any, int]:
     """How many places of this level each description fits."""
-    counted: Counter[Any] = Counter()
-    for contact, places in around.items():
+    counts: Counter[Any] = Counter()
+    for contact, places in places_by_contact.items():
         for key in contact:
-            counted[key] += len(places)
-    return counted
+            counts[key] += len(places)
+    return counts
 
 
-def guesses(laws: Laws, seen: Study, around: Mapping[Contact, Sequence[Cell]]) -> list[Laws]:
+def propose_contact_goals(laws: Laws, analysis: RecordAnalysis, places_by_contact: Mapping[Contact, Sequence[Cell]]) -> list[Laws]:
     """These laws with each unexplained kind of thing as the goal: first those within reach, the rarest first, of them the nearest.
 
     The laws as they are where something known completes this level, or nothing is left unexplained.
     """
     walker = Walker(laws)
-    explained = {contact: any(key in laws.contacts for key in contact) for contact in around}
-    if any(explained[contact] and walker.effect(contact, None)[0] == "win" for contact in around):
+    explained = {contact: any(key in laws.contacts for key in contact) for contact in places_by_contact}
+    if any(explained[contact] and walker.effect(contact, None)[0] == "win" for contact in places_by_contact):
         return [laws]
-    counts, near = rarity(around), within_reach(walker, seen.now(), seen.width)
+    counts, distances = count_places(places_by_contact), find_within_reach(walker, analysis.get_current_frame(), analysis.width)
     ranked: dict[Any, tuple[int, int]] = {}
-    for contact in around:
+    for contact in places_by_contact:
         if not explained[contact] and contact[-1][0] == "colour":
-            rank = (near.get(contact, FAR), counts[contact[-1]])
+            rank = (distances.get(contact, UNREACHABLE), counts[contact[-1]])
             ranked[contact[-1]] = min(ranked.get(contact[-1], rank), rank)
-    order = sorted(ranked, key=lambda kind: (ranked[kind][0] == FAR, ranked[kind][1], ranked[kind][0], kind))
-    return [replace(laws, guess=kind) for kind in order[:GUESSES]] or [laws]
+    ranked_kinds = sorted(ranked, key=lambda kind: (ranked[kind][0] == UNREACHABLE, ranked[kind][1], ranked[kind][0], kind))
+    return [replace(laws, guess=kind) for kind in ranked_kinds[:MAX_GUESSES]] or [laws]

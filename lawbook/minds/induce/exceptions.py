@@ -11,67 +11,70 @@ from typing import Any
 import numpy as np
 
 from lawbook.core.record import Observation, Status, Trajectory
-from lawbook.minds.induce.contact_log import Study
-from lawbook.minds.induce.law_tables import Laws, named
-from lawbook.minds.induce.tracking import compared
+from lawbook.minds.induce.contact_log import RecordAnalysis
+from lawbook.minds.induce.law_tables import Laws, name_action
+from lawbook.minds.induce.tracking import select_compared_frames
 from lawbook.minds.induce.walker import COMPLETED, OVER, RUNNING, State, Walker
 
-STATUS = {Status.RUNNING: RUNNING, Status.COMPLETED: COMPLETED, Status.OVER: OVER}
-PASSES = 6
+STATUS_CODES = {Status.RUNNING: RUNNING, Status.COMPLETED: COMPLETED, Status.OVER: OVER}
+MAX_PASSES = 6
 """Passes in which exceptions are kept by place; after that each is kept by its whole history, which cannot contradict itself."""
-PACKED = 40
+MAX_RUNS = 40
 """More changed runs of cells than this are written as one packed ground."""
 
 
-def memorised(laws: Laws, seen: Study) -> Laws:
+def add_exceptions(laws: Laws, analysis: RecordAnalysis) -> Laws:
     """These laws with exceptions added until they reproduce the record: every first rendering, frame and status that is compared.
 
     An exception belongs to a place (this ground, this spot, this action), or, where one place has had two outcomes, to a history
     (this first frame, these actions).
     """
-    laws = replace(laws, starts=dict(_starts(laws, seen)))
+    laws = replace(laws, starts=dict(_find_start_exceptions(laws, analysis)))
     places: dict[Any, Any] = {}
-    histories: list[dict[int, Any]] = [{} for _ in seen.record]
-    fickle: set[Any] = set()
-    for _ in range(PASSES):
-        laws = replace(laws, places=places, histories=_histories(seen, histories))
-        missed = 0
-        for step, index, key, effect in _misses(Walker(laws), seen):
-            missed += 1
-            if key in fickle:
+    histories: list[dict[int, Any]] = [{} for _ in analysis.record]
+    contradicted_places: set[Any] = set()
+    for _ in range(MAX_PASSES):
+        laws = replace(laws, places=places, histories=_build_histories(analysis, histories))
+        n_missed = 0
+        for step, index, key, effect in _find_misses(Walker(laws), analysis):
+            n_missed += 1
+            if key in contradicted_places:
                 histories[index][step] = effect
             elif key in places:
-                fickle.add(key)
+                contradicted_places.add(key)
                 del places[key]
             else:
                 places[key] = effect
-        if not missed:
+        if not n_missed:
             return laws
     # Places keep contradicting each other; a history cannot.
-    by_heart: list[dict[int, Any]] = [{} for _ in seen.record]
-    for step, index, _, effect in _misses(Walker(replace(laws, places={}, histories=())), seen):
-        by_heart[index][step] = effect
-    return replace(laws, places={}, histories=_histories(seen, by_heart))
+    effects_by_step: list[dict[int, Any]] = [{} for _ in analysis.record]
+    for step, index, _, effect in _find_misses(Walker(replace(laws, places={}, histories=())), analysis):
+        effects_by_step[index][step] = effect
+    return replace(laws, places={}, histories=_build_histories(analysis, effects_by_step))
 
 
-def _histories(seen: Study, effects: Sequence[Mapping[int, Any]]) -> tuple[Any, ...]:
+def _build_histories(analysis: RecordAnalysis, effects: Sequence[Mapping[int, Any]]) -> tuple[Any, ...]:
     """(first frame, ((action, effect or None), ...)) of every trajectory with something to memorise, up to the last of it."""
     return tuple(
         (
             zlib.crc32(trajectory.first.frame.tobytes()),
-            tuple((named(action), mine.get(step)) for step, action in enumerate(trajectory.actions[: max(mine)], start=1)),
+            tuple(
+                (name_action(action), step_effects.get(step))
+                for step, action in enumerate(trajectory.actions[: max(step_effects)], start=1)
+            ),
         )
-        for trajectory, mine in zip(seen.record, effects, strict=True)
-        if mine
+        for trajectory, step_effects in zip(analysis.record, effects, strict=True)
+        if step_effects
     )
 
 
-def _starts(laws: Laws, seen: Study) -> Iterator[tuple[int, Any]]:
+def _find_start_exceptions(laws: Laws, analysis: RecordAnalysis) -> Iterator[tuple[int, Any]]:
     """First frames that the general rules start wrongly: where the avatar is, and what lies below it."""
     walker = Walker(laws)
-    for trajectory, moments in zip(seen.record, seen.moments, strict=True):
+    for trajectory, tracked_frames in zip(analysis.record, analysis.tracked_frames, strict=True):
         frame = trajectory.first.frame
-        state, (ground, spot, mates) = walker.initial_state({"frame": frame}), moments[0]
+        state, (ground, spot, mates) = walker.initial_state({"frame": frame}), tracked_frames[0]
         if (state.body, state.row, state.col) != spot or state.mates != mates or state.ground != ground:
             figures = []
             for figure in (spot, *mates):
@@ -83,31 +86,38 @@ def _starts(laws: Laws, seen: Study) -> Iterator[tuple[int, Any]]:
             yield zlib.crc32(frame.tobytes()), tuple(figures)
 
 
-def _misses(walker: Walker, seen: Study) -> Iterator[tuple[int, int, Any, Any]]:
+def _find_misses(walker: Walker, analysis: RecordAnalysis) -> Iterator[tuple[int, int, Any, Any]]:
     """Roll the walker over every trajectory; where it errs: (step, trajectory, place, what follows), then on from the truth."""
-    for index, (trajectory, moments) in enumerate(zip(seen.record, seen.moments, strict=True)):
-        shown = len(compared(trajectory))
+    for index, (trajectory, tracked_frames) in enumerate(zip(analysis.record, analysis.tracked_frames, strict=True)):
+        n_compared = len(select_compared_frames(trajectory))
         state = walker.initial_state({"frame": trajectory.first.frame})
         for step, (action, observation) in enumerate(trajectory.steps, start=1):
             before, state = state, walker.step(state, action)
-            if observation.status is Status.TRUNCATED or _same(walker, state, observation, step < shown):
+            if observation.status is Status.TRUNCATED or _is_reproduced(walker, state, observation, step < n_compared):
                 continue
-            moment = moments[step] if step < len(moments) else moments[step - 1]._replace(ground=before.ground)
-            status = STATUS[observation.status]
-            key = (zlib.crc32(before.ground), before.body, before.row, before.col, before.mates, named(action))
-            yield step, index, key, (*moment.spot, status, _changes(before, moment.ground), moment.mates)
-            trail = walker.follow(before.trail, named(action))
-            state = State(moment.ground, before.width, *moment.spot, status, trail, moment.mates)
+            tracked_frame = (
+                tracked_frames[step] if step < len(tracked_frames) else tracked_frames[step - 1]._replace(ground=before.ground)
+            )
+            status = STATUS_CODES[observation.status]
+            key = (zlib.crc32(before.ground), before.body, before.row, before.col, before.mates, name_action(action))
+            yield (
+                step,
+                index,
+                key,
+                (*tracked_frame.spot, status, _encode_changes(before, tracked_frame.ground), tracked_frame.mates),
+            )
+            trail = walker.follow(before.trail, name_action(action))
+            state = State(tracked_frame.ground, before.width, *tracked_frame.spot, status, trail, tracked_frame.mates)
 
 
-def _same(walker: Walker, state: State, observation: Observation, frame: bool) -> bool:
-    status = STATUS[observation.status]
+def _is_reproduced(walker: Walker, state: State, observation: Observation, compare_frame: bool) -> bool:
+    status = STATUS_CODES[observation.status]
     if state.status != status and not (status == COMPLETED and walker.is_goal(state)):
         return False
-    return not frame or np.array_equal(walker.render(state), observation.frame)
+    return not compare_frame or np.array_equal(walker.render(state), observation.frame)
 
 
-def _changes(before: State, ground: bytes) -> Any:
+def _encode_changes(before: State, ground: bytes) -> Any:
     """How to repaint one ground into another: runs of equal cells in a row, or the whole packed."""
     old, new = (np.frombuffer(cells, np.uint8).reshape(-1, before.width) for cells in (before.ground, ground))
     runs: list[tuple[int, int, int, int]] = []
@@ -117,12 +127,12 @@ def _changes(before: State, ground: bytes) -> Any:
             runs[-1] = (row, runs[-1][1], colour, runs[-1][3] + 1)
         else:
             runs.append((row, col, colour, 1))
-        if len(runs) > PACKED:
+        if len(runs) > MAX_RUNS:
             return base64.b85encode(zlib.compress(ground, 9)).decode()
     return tuple(runs)
 
 
-def tip(walker: Any, trajectory: Trajectory) -> Any:
+def simulate_trajectory(walker: Any, trajectory: Trajectory) -> Any:
     """The program's state where a trajectory has got to."""
     state = walker.initial_state({"frame": trajectory.first.frame})
     for action in trajectory.actions:

@@ -13,35 +13,35 @@ from lawbook.core.perception import objects
 from lawbook.core.record import RESET, Action, Trajectory
 from lawbook.core.results import Probe, Subgoal
 from lawbook.minds.base import Case
-from lawbook.minds.induce.contact_goals import FAR, rarity, survey, unseen
-from lawbook.minds.induce.contact_log import Moment, Study
-from lawbook.minds.induce.exceptions import tip
-from lawbook.minds.induce.law_tables import Laws, named
+from lawbook.minds.induce.contact_goals import UNREACHABLE, count_places, find_unseen_moves, survey
+from lawbook.minds.induce.contact_log import RecordAnalysis, TrackedFrame
+from lawbook.minds.induce.exceptions import simulate_trajectory
+from lawbook.minds.induce.law_tables import Laws, name_action
 from lawbook.minds.induce.layers import Layers
-from lawbook.minds.induce.overlay_removal import Over
-from lawbook.minds.induce.partial_view import unseen_from
+from lawbook.minds.induce.overlay_removal import Overlay
+from lawbook.minds.induce.partial_view import count_unseen_cells
 from lawbook.minds.induce.tracking import Spot
 from lawbook.minds.induce.walker import OVER, RUNNING, State, Walker, front, turns
 
-NODES = 4_000
+MAX_STATES = 4_000
 """States looked at in the search for something untried."""
-LATELY, CIRCLES = 40, 4
+CIRCLE_WINDOW, MIN_RETURNS = 40, 4
 """Coming back to one frame this many times within so many steps is going in circles."""
-FEW = 3
+MAX_PLACES = 3
 """Things of a kind in a level, at most, for each action to be tried on it."""
-WORTHWHILE = 2
+MAX_RESET_TIER = 2
 """Tiers up to this are worth beginning a level again for, where it has been spoilt."""
-RESETS = 12
+MAX_RESETS = 12
 """Times a level is begun at most, for that."""
-ENOUGH = 12
+MAX_IDLE_PLACES = 12
 """Places in which an action is tried that has never moved the avatar, before it is left for last."""
 
 
-RIM, WAITS = 8, 2
+RIM_DIVISOR, RIM_PENALTY = 8, 2
 """Things that lie wholly within one part of so many of a frame at its rim; times that other kinds are clicked before them."""
 
 
-class Try(NamedTuple):
+class ExplorationCandidate(NamedTuple):
     """Something untried: take `action` in `state`, `distance` actions from here, the first of them `first`. Smaller comes first."""
 
     tier: int
@@ -49,90 +49,109 @@ class Try(NamedTuple):
     distance: int
     order: int
     action: int
-    first: int
+    first_action: int
     state: State
     question: str
 
 
-def exploration(case: Case, laws: Laws, over: Over, seen: Study) -> Subgoal | Probe:
+def choose_exploration(case: Case, laws: Laws, overlay: Overlay, analysis: RecordAnalysis) -> Subgoal | Probe:
     """The best thing to try: a way to where it can be tried, or the action itself where that is here."""
     walker = Walker(laws)
-    world = Layers(over, walker)
-    above = tip(world, case.record.here)
-    here = above.core
-    available = _available(case)
-    walking = [action for action in available if action not in case.interface.clicks]
-    circling = here.body < 0 or _in_circles(seen.record.here)
-    best = None if circling else min(_tries(world, above, walking, seen), default=None)
-    if (best is None or best.tier > WORTHWHILE) and here.body >= 0 and _spoilt(world, above, case):
-        opening = world.initial_state({"frame": case.record.here.first.frame})
-        if opening.core.body >= 0:
-            again = min(_tries(world, opening, walking, seen), default=None)
-            if again is not None and (again.tier <= WORTHWHILE or laws.goals):
-                return Probe(RESET, f"From the start of the level again: {again.question}")
+    world = Layers(overlay, walker)
+    overlay_state = simulate_trajectory(world, case.record.current)
+    core_state = overlay_state.core
+    available = _get_available_actions(case)
+    walking_actions = [action for action in available if action not in case.interface.clicks]
+    is_stuck = core_state.body < 0 or _is_circling(analysis.record.current)
+    best = None if is_stuck else min(_find_candidates(world, overlay_state, walking_actions, analysis), default=None)
+    if (best is None or best.tier > MAX_RESET_TIER) and core_state.body >= 0 and _is_spoilt(world, overlay_state, case):
+        opening_state = world.initial_state({"frame": case.record.current.first.frame})
+        if opening_state.core.body >= 0:
+            restart_candidate = min(_find_candidates(world, opening_state, walking_actions, analysis), default=None)
+            if restart_candidate is not None and (restart_candidate.tier <= MAX_RESET_TIER or laws.goals):
+                return Probe(RESET, f"From the start of the level again: {restart_candidate.question}")
     if best is None:
-        safe = [action for action in available if action not in walking or walker.step(here, Action(action)).status != OVER]
-        return _blindly(case, safe or available)
+        safe_actions = [
+            action
+            for action in available
+            if action not in walking_actions or walker.step(core_state, Action(action)).status != OVER
+        ]
+        return _choose_blind_probe(case, safe_actions or available)
     if not best.distance:
         return Probe(Action(best.action), best.question)
     if case.refusal or not case.admissible:
         # Nobody plans the way, so it is walked one probe at a time.
-        return Probe(Action(best.first), f"On the way to this: {best.question}")
-    return Subgoal(_source(best.state, here), best.question)
+        return Probe(Action(best.first_action), f"On the way to this: {best.question}")
+    return Subgoal(_write_subgoal(best.state, core_state), best.question)
 
 
-def _spoilt(world: Layers, above: Any, case: Case) -> bool:
+def _is_spoilt(world: Layers, overlay_state: Any, case: Case) -> bool:
     """Has something changed here that may not be undone, while a reset is still something new?"""
-    trajectory = case.record.here
-    opening = world.initial_state({"frame": trajectory.first.frame})
-    again = sum(other.first.level == trajectory.first.level for other in case.record)
-    return len(trajectory) > 0 and opening.core.ground != above.core.ground and again <= RESETS
+    trajectory = case.record.current
+    opening_state = world.initial_state({"frame": trajectory.first.frame})
+    n_attempts = sum(earlier.first.level == trajectory.first.level for earlier in case.record)
+    return len(trajectory) > 0 and opening_state.core.ground != overlay_state.core.ground and n_attempts <= MAX_RESETS
 
 
-def _in_circles(trajectory: Trajectory) -> bool:
+def _is_circling(trajectory: Trajectory) -> bool:
     """Has this very frame been come back to again and again of late? What was tried then has not helped."""
-    frames = trajectory.settled[-LATELY:]
-    same = (frames == frames[-1]).all(axis=(1, 2))
-    return int((same[1:] & ~same[:-1]).sum()) >= CIRCLES
+    frames = trajectory.settled_frames[-CIRCLE_WINDOW:]
+    is_same = (frames == frames[-1]).all(axis=(1, 2))
+    return int((is_same[1:] & ~is_same[:-1]).sum()) >= MIN_RETURNS
 
 
-def _available(case: Case) -> list[int]:
+def _get_available_actions(case: Case) -> list[int]:
     last = case.record.last
     return [action for action in (last.available if last else ()) or case.interface.actions if action]
 
 
-def _source(state: State, here: State) -> str:
+def _write_subgoal(state: State, current_state: State) -> str:
     """The subgoal of being where this state is; with its ground too, where that is not the ground as it is now."""
-    there = f"(core.body, core.row, core.col, core.status) == ({state.body}, {state.row}, {state.col}, {RUNNING})"
+    condition = f"(core.body, core.row, core.col, core.status) == ({state.body}, {state.row}, {state.col}, {RUNNING})"
     if state.mates:
-        there += f" and core.mates == {state.mates}"
-    if state.ground != here.ground:
-        there += f" and zlib.crc32(core.ground) == {zlib.crc32(state.ground)}"
-    return f"import zlib\n\n\ndef subgoal(state):\n    core = state.core\n    return {there}\n"
+        condition += f" and core.mates == {state.mates}"
+    if state.ground != current_state.ground:
+        condition += f" and zlib.crc32(core.ground) == {zlib.crc32(state.ground)}"
+    return f"import zlib\n\n\ndef subgoal(state):\n    core = state.core\n    return {condition}\n"
 
 
-def _tries(world: Layers, above: Any, actions: Sequence[int], seen: Study) -> Iterator[Try]:
+def _find_candidates(
+    world: Layers, overlay_state: Any, actions: Sequence[int], analysis: RecordAnalysis
+) -> Iterator[ExplorationCandidate]:
     """Everything untried within reach."""
-    walker, here = world.core, above.core
-    tried = _tried(walker, seen)
-    counts = rarity(survey(walker, Moment(here.ground, Spot(here.body, here.row, here.col)), here.width))
-    if seen.dark is not None:
-        counts |= {key: FAR for key in counts if key[0] == "colour" and seen.dark in key[1]}  # the dark is no thing to meet
-    for distance, first, state in _reachable(world, above, actions):
-        if seen.dark is not None and distance and (shown := unseen_from(world, state, seen.dark)):
+    walker, core_state = world.core, overlay_state.core
+    history = _collect_history(walker, analysis)
+    counts = count_places(
+        survey(walker, TrackedFrame(core_state.ground, Spot(core_state.body, core_state.row, core_state.col)), core_state.width)
+    )
+    if analysis.dark_colour is not None:
+        counts |= {
+            key: UNREACHABLE for key in counts if key[0] == "colour" and analysis.dark_colour in key[1]
+        }  # the dark is no thing to meet
+    for distance, first_action, state in _find_reachable_states(world, overlay_state, actions):
+        if analysis.dark_colour is not None and distance and (n_unseen := count_unseen_cells(world, state, analysis.dark_colour)):
             # The most that is new for a step.
-            yield Try(1, 1_000 + 4_096 * distance // shown, distance, 0, first, first, state, "What is there in the dark?")
+            yield ExplorationCandidate(
+                1,
+                1_000 + 4_096 * distance // n_unseen,
+                distance,
+                0,
+                first_action,
+                first_action,
+                state,
+                "What is there in the dark?",
+            )
         for order, action in enumerate(actions):
-            if (state.ground, state.body, state.row, state.col, state.mates, action) not in tried.places:
-                worths = [_worth(walker, turn, action, tried, counts, distance) for turn in turns(state)]
-                worth = None if None in worths else min(worth for worth in worths if worth)
-                if worth is not None:
-                    tier, rare, question = worth
-                    yield Try(tier, rare, distance, order, action, first or action, state, question)
+            if (state.ground, state.body, state.row, state.col, state.mates, action) not in history.places:
+                ratings = [_rate_action(walker, figure_state, action, history, counts, distance) for figure_state in turns(state)]
+                rating = None if None in ratings else min(rating for rating in ratings if rating)
+                if rating is not None:
+                    tier, n_places, question = rating
+                    yield ExplorationCandidate(tier, n_places, distance, order, action, first_action or action, state, question)
 
 
-def _worth(
-    walker: Walker, state: State, action: int, tried: Tried, counts: Mapping[Any, int], distance: int
+def _rate_action(
+    walker: Walker, state: State, action: int, history: ExplorationHistory, counts: Mapping[Any, int], distance: int
 ) -> tuple[int, int, str] | None:
     """(tier, rarity, question) of an action that has not been tried here; None when it is no use. What is worth more comes first:
 
@@ -148,40 +167,53 @@ def _worth(
     moves = body["moves"]
     if action in body.get("turns", ()):
         return None
-    ahead = front(walker.laws.bodies, state.body)
-    if action not in moves and ahead is not None:
-        contact = walker.meets(walker.drawn(state), state.width, state.body, state.row + ahead[0], state.col + ahead[1])
-        if (contact[0], action, zlib.crc32(state.ground)) not in tried.met and counts.get(contact[0], 99) <= FEW:
-            return 2, counts[contact[0]], f"What does action {action} do to {_told(contact)}?"
+    front_move = front(walker.laws.bodies, state.body)
+    if action not in moves and front_move is not None:
+        contact = walker.meets(walker.drawn(state), state.width, state.body, state.row + front_move[0], state.col + front_move[1])
+        if (contact[0], action, zlib.crc32(state.ground)) not in history.contacts and counts.get(contact[0], 99) <= MAX_PLACES:
+            return 2, counts[contact[0]], f"What does action {action} do to {_format_contact(contact)}?"
         return None
     if action not in moves:
-        others = {(k, name): move for k, other in enumerate(walker.laws.bodies) for name, move in other["moves"].items()}
-        free = unseen(others) if moves or len(walker.laws.bodies) == 1 else unseen(others) | set(others.values())
-        ends = [_end(walker, state, move) for move in free - tried.ruled_out[state.body, action]]
-        if "enter" in ends and "die" not in ends:
-            return 0, (distance + 1) * len(ends) * 12 // ends.count("enter"), f"What does action {action} do?"
-        return (4, tried.still[action], f"What does action {action} do here?") if tried.still[action] < ENOUGH else None
+        known_moves = {
+            (k, name): move for k, other_body in enumerate(walker.laws.bodies) for name, move in other_body["moves"].items()
+        }
+        candidate_moves = (
+            find_unseen_moves(known_moves)
+            if moves or len(walker.laws.bodies) == 1
+            else find_unseen_moves(known_moves) | set(known_moves.values())
+        )
+        outcomes = [_predict_outcome(walker, state, move) for move in candidate_moves - history.ruled_out_moves[state.body, action]]
+        if "enter" in outcomes and "die" not in outcomes:
+            return 0, (distance + 1) * len(outcomes) * 12 // outcomes.count("enter"), f"What does action {action} do?"
+        return (
+            (4, history.idle_counts[action], f"What does action {action} do here?")
+            if history.idle_counts[action] < MAX_IDLE_PLACES
+            else None
+        )
     row, col = state.row + moves[action][0], state.col + moves[action][1]
-    contact, end = walker.meets(walker.drawn(state), state.width, state.body, row, col), _end(walker, state, moves[action])
-    thing, met = contact[0][0] == "exact", _told(contact)
-    if end == "die":
+    contact, outcome = (
+        walker.meets(walker.drawn(state), state.width, state.body, row, col),
+        _predict_outcome(walker, state, moves[action]),
+    )
+    is_figure, contact_text = contact[0][0] == "exact", _format_contact(contact)
+    if outcome == "die":
         return None
-    if end == "push":
+    if outcome == "push":
         behind = walker.meets(walker.drawn(state), state.width, state.body, row + moves[action][0], col + moves[action][1])
-        if (contact[0], behind[0]) not in tried.met and behind[0][0] == "exact":
-            return 1, counts[behind[0]], f"What happens when {met} is pushed onto {_told(behind)}?"
-    if end == "win":
-        return -1, 0, f"Does {met} complete the level?"
-    if thing and not any(key in walker.laws.contacts for key in contact):
-        return 1, counts[contact[-1]], f"What happens on meeting {met}?"
-    if thing and contact[0] not in tried.met:
-        return 2, counts[contact[0]], f"Does {met} do what its like does?"
-    if contact[0][0] != "floor" and (contact[0], action) not in tried.met:
-        return 3, counts.get(contact[0], len(state.ground)), f"What does {met} do when action {action} meets it?"
+        if (contact[0], behind[0]) not in history.contacts and behind[0][0] == "exact":
+            return 1, counts[behind[0]], f"What happens when {contact_text} is pushed onto {_format_contact(behind)}?"
+    if outcome == "win":
+        return -1, 0, f"Does {contact_text} complete the level?"
+    if is_figure and not any(key in walker.laws.contacts for key in contact):
+        return 1, counts[contact[-1]], f"What happens on meeting {contact_text}?"
+    if is_figure and contact[0] not in history.contacts:
+        return 2, counts[contact[0]], f"Does {contact_text} do what its like does?"
+    if contact[0][0] != "floor" and (contact[0], action) not in history.contacts:
+        return 3, counts.get(contact[0], len(state.ground)), f"What does {contact_text} do when action {action} meets it?"
     return 5, 0, f"Is there something at row {row}, column {col} that cannot be seen?"
 
 
-def _told(contact: Any) -> str:
+def _format_contact(contact: Any) -> str:
     match contact[-1]:
         case ("colour", colours):
             return f"the figure of colour {', '.join(map(str, colours))}"
@@ -190,106 +222,134 @@ def _told(contact: Any) -> str:
     return "open ground"
 
 
-def _end(walker: Walker, state: State, move: tuple[int, int]) -> str:
+def _predict_outcome(walker: Walker, state: State, move: tuple[int, int]) -> str:
     """How that move would end by the laws: enter, stop, win or die."""
     row, col = state.row + move[0], state.col + move[1]
-    happens: str = walker.effect(walker.meets(walker.drawn(state), state.width, state.body, row, col), None)[0]
-    return happens.split()[0]
+    outcome: str = walker.effect(walker.meets(walker.drawn(state), state.width, state.body, row, col), None)[0]
+    return outcome.split()[0]
 
 
-def _reachable(world: Layers, above: Any, actions: Sequence[int]) -> Iterator[tuple[int, int, State]]:
+def _find_reachable_states(world: Layers, start_state: Any, actions: Sequence[int]) -> Iterator[tuple[int, int, State]]:
     """States within reach by these laws, the nearest first: (distance, first action of the way or 0, state)."""
-    level, known, distance = [(0, above)], {world.key(above)}, 0
-    while level and len(known) < NODES:
-        yield from ((distance, first, state.core) for first, state in level)
-        following = []
-        for first, state in level:
+    frontier, known_keys, distance = [(0, start_state)], {world.key(start_state)}, 0
+    while frontier and len(known_keys) < MAX_STATES:
+        yield from ((distance, first_action, state.core) for first_action, state in frontier)
+        next_frontier = []
+        for first_action, state in frontier:
             for action in actions:
-                after = world.step(state, Action(action))
-                if world.status(after) == RUNNING and after.core.body >= 0 and (mark := world.key(after)) not in known:
-                    known.add(mark)
-                    following.append((first or action, after))
-        level, distance = following, distance + 1
+                next_state = world.step(state, Action(action))
+                if (
+                    world.status(next_state) == RUNNING
+                    and next_state.core.body >= 0
+                    and (state_key := world.key(next_state)) not in known_keys
+                ):
+                    known_keys.add(state_key)
+                    next_frontier.append((first_action or action, next_state))
+        frontier, distance = next_frontier, distance + 1
 
 
-class Tried(NamedTuple):
+class ExplorationHistory(NamedTuple):
     """places: (ground, row, col, action) that have been tried; met: contacts, and contacts with the action that met them;
     still: how often an action was tried that has never moved the avatar; ruled_out: moves it was free to make then, and did not."""
 
     places: set[Any]
-    met: set[Any]
-    still: Counter[int]
-    ruled_out: dict[tuple[int, int], set[tuple[int, int]]]
+    contacts: set[Any]
+    idle_counts: Counter[int]
+    ruled_out_moves: dict[tuple[int, int], set[tuple[int, int]]]
 
 
-def _tried(walker: Walker, seen: Study) -> Tried:
-    tried = Tried(set(), set(), Counter(), defaultdict(set))
-    for trajectory, moments in zip(seen.record, seen.moments, strict=True):
-        for (action, _), (ground, spot, mates) in zip(trajectory.steps, moments, strict=False):
+def _collect_history(walker: Walker, analysis: RecordAnalysis) -> ExplorationHistory:
+    history = ExplorationHistory(set(), set(), Counter(), defaultdict(set))
+    for trajectory, tracked_frames in zip(analysis.record, analysis.tracked_frames, strict=True):
+        for (action, _), (ground, spot, mates) in zip(trajectory.steps, tracked_frames, strict=False):
             place = (ground, *spot, mates, action.id)
-            if spot.body >= 0 and place not in tried.places:
-                tried.places.add(place)
-                for state in turns(State(ground, seen.width, *spot, RUNNING, -1, mates)):
-                    _met(walker, state, action, tried)
-    return tried
+            if spot.body >= 0 and place not in history.places:
+                history.places.add(place)
+                for state in turns(State(ground, analysis.width, *spot, RUNNING, -1, mates)):
+                    _add_contact(walker, state, action, history)
+    return history
 
 
-def _met(walker: Walker, state: State, action: Action, tried: Tried) -> None:
+def _add_contact(walker: Walker, state: State, action: Action, history: ExplorationHistory) -> None:
     """Note what the avatar met with this action, or that it has not moved it."""
-    name, moves, ground = named(action), walker.laws.bodies[state.body]["moves"], walker.drawn(state)
+    name, moves, ground = name_action(action), walker.laws.bodies[state.body]["moves"], walker.drawn(state)
     if name in moves:
         contact = walker.meets(ground, state.width, state.body, state.row + moves[name][0], state.col + moves[name][1])
         behind = walker.meets(ground, state.width, state.body, state.row + 2 * moves[name][0], state.col + 2 * moves[name][1])
-        tried.met.update((contact[0], (contact[0], name), (contact[0], behind[0])))
+        history.contacts.update((contact[0], (contact[0], name), (contact[0], behind[0])))
         return
-    ahead = front(walker.laws.bodies, state.body)
-    if ahead is not None:
-        there = walker.meets(ground, state.width, state.body, state.row + ahead[0], state.col + ahead[1])
-        tried.met.add((there[0], action.id, zlib.crc32(ground)))
-    tried.still[action.id] += 1
-    tried.ruled_out[state.body, action.id] |= {move for move in unseen(moves) if _end(walker, state, move) == "enter"}
+    front_move = front(walker.laws.bodies, state.body)
+    if front_move is not None:
+        front_contact = walker.meets(ground, state.width, state.body, state.row + front_move[0], state.col + front_move[1])
+        history.contacts.add((front_contact[0], action.id, zlib.crc32(ground)))
+    history.idle_counts[action.id] += 1
+    history.ruled_out_moves[state.body, action.id] |= {
+        move for move in find_unseen_moves(moves) if _predict_outcome(walker, state, move) == "enter"
+    }
 
 
-def _blindly(case: Case, available: Sequence[int]) -> Probe:
+def _choose_blind_probe(case: Case, available: Sequence[int]) -> Probe:
     """No avatar, or nothing untried within reach: what this frame has not been answered with, else what was done least here."""
-    frame = case.record.here.last.frame
-    here: Counter[int] = Counter()
-    ever: Counter[int] = Counter()
+    frame = case.record.current.last.frame
+    frame_counts: Counter[int] = Counter()
+    total_counts: Counter[int] = Counter()
     for trajectory in case.record:
-        for (action, _), before in zip(trajectory.steps, trajectory.settled, strict=False):
-            ever[action.id] += 1
-            here[action.id] += np.array_equal(before, frame)
-    choice = min(available, key=lambda action: (here[action], ever[action]))
+        for (action, _), before in zip(trajectory.steps, trajectory.settled_frames, strict=False):
+            total_counts[action.id] += 1
+            frame_counts[action.id] += np.array_equal(before, frame)
+    choice = min(available, key=lambda action: (frame_counts[action], total_counts[action]))
     if choice not in case.interface.clicks:
         return Probe(Action(choice), f"What does action {choice} do here?")
-    return _click(case, choice)
+    return _choose_click(case, choice)
 
 
-def _click(case: Case, action: int) -> Probe:
+def _choose_click(case: Case, action: int) -> Probe:
     """A click on a thing that was not clicked in this level yet, of the kind that was clicked least, the largest.
 
     What stands at the rim, where displays are, waits."""
-    record, frame = case.record, case.record.here.last.frame
-    tried: Counter[Any] = Counter()
-    places: list[tuple[int, int]] = []
+    record, frame = case.record, case.record.current.last.frame
+    click_counts: Counter[Any] = Counter()
+    clicked_places: list[tuple[int, int]] = []
     for trajectory in record:
-        if trajectory.first.level == record.here.first.level:
-            places += [(done.y, done.x) for done in trajectory.actions if done.x is not None and done.y is not None]
-        for step, (done, _) in enumerate(trajectory.steps):
-            if done.x is not None and done.y is not None:
-                shown = objects(before := trajectory.frame(step))
-                label = int(shown.labels[done.y, done.x])
-                tried[int(shown.look[label])] += 1
-                tried[before.tobytes(), int(shown.look[label])] += 1
+        if trajectory.first.level == record.current.first.level:
+            clicked_places += [
+                (past_action.y, past_action.x)
+                for past_action in trajectory.actions
+                if past_action.x is not None and past_action.y is not None
+            ]
+        for step, (past_action, _) in enumerate(trajectory.steps):
+            if past_action.x is not None and past_action.y is not None:
+                segmentation = objects(previous_frame := trajectory.get_frame(step))
+                label = int(segmentation.labels[past_action.y, past_action.x])
+                click_counts[int(segmentation.look[label])] += 1
+                click_counts[previous_frame.tobytes(), int(segmentation.look[label])] += 1
     height, width = frame.shape
-    found = []
-    for thing in objects(frame):
-        edge = thing.top == 0 or thing.left == 0 or thing.bottom == height - 1 or thing.right == width - 1
-        large = (thing.bottom - thing.top + 1) * (thing.right - thing.left + 1) * 4 > frame.size
-        here = frame.tobytes(), thing.look
-        rim = min(thing.bottom, height - 1 - thing.top) * RIM < height or min(thing.right, width - 1 - thing.left) * RIM < width
-        often = tried[thing.look] + (WAITS if rim else 0)
-        there = sum(thing.top <= y <= thing.bottom and thing.left <= x <= thing.right for y, x in places)
-        found.append(((there, tried[here], often, edge or large, -thing.cells, thing.row, thing.column), thing))
-    _, best = min(found, key=lambda pair: pair[0])
+    candidates = []
+    for candidate in objects(frame):
+        is_at_edge = candidate.top == 0 or candidate.left == 0 or candidate.bottom == height - 1 or candidate.right == width - 1
+        is_large = (candidate.bottom - candidate.top + 1) * (candidate.right - candidate.left + 1) * 4 > frame.size
+        frame_look = frame.tobytes(), candidate.look
+        is_at_rim = (
+            min(candidate.bottom, height - 1 - candidate.top) * RIM_DIVISOR < height
+            or min(candidate.right, width - 1 - candidate.left) * RIM_DIVISOR < width
+        )
+        n_look_clicks = click_counts[candidate.look] + (RIM_PENALTY if is_at_rim else 0)
+        n_clicks_inside = sum(
+            candidate.top <= y <= candidate.bottom and candidate.left <= x <= candidate.right for y, x in clicked_places
+        )
+        candidates.append(
+            (
+                (
+                    n_clicks_inside,
+                    click_counts[frame_look],
+                    n_look_clicks,
+                    is_at_edge or is_large,
+                    -candidate.cells,
+                    candidate.row,
+                    candidate.column,
+                ),
+                candidate,
+            )
+        )
+    _, best = min(candidates, key=lambda pair: pair[0])
     return Probe(Action(action, best.column, best.row), f"What does a click on colour {best.colour} do?")

@@ -33,6 +33,6 @@ class Laws:
     histories: tuple[Any, ...] = ()
 
 
-def named(action: Any) -> Any:
+def name_action(action: Any) -> Any:
     """An action as the tables name it: its number, or (number, x, y) for a click."""
     return action.id if action.x is None else tuple(action)

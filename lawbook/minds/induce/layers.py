@@ -60,22 +60,22 @@ class Strip(NamedTuple):
         band = self.band(frame, start)
         if band.size == 0 or not (band == band[:1]).all():
             return -1
-        gone = band[0] == self.empty
-        number = int(gone.sum())
-        return number if gone[:number].all() and (band[0, number:] == self.full).all() else -1
+        is_empty = band[0] == self.empty
+        number = int(is_empty.sum())
+        return number if is_empty[:number].all() and (band[0, number:] == self.full).all() else -1
 
     def read(self, frame: Any) -> tuple[int, int]:
         """(where it begins, how many ticks have passed), as far as a frame tells; (-1, -1) where it shows no such strip."""
         start = self.start
         number = self.gone(frame, start)
         if number < 0 or self.beyond(frame, start, self.full):
-            way = 1 if self.start >= self.stop else -1
+            direction = 1 if self.start >= self.stop else -1
             line = (frame if self.axis == 0 else frame.T)[self.lines[0]]
             place = self.stop
             for colour in (self.full, self.empty):
                 while 0 <= place < len(line) and line[place] == colour:
-                    place += way
-            start = place - way
+                    place += direction
+            start = place - direction
             number = self.gone(frame, start) if place != self.stop else -1
         if number < 0:
             return -1, -1
@@ -159,9 +159,9 @@ class Layers:
         body, row, col, _ = self.core.sight(frame)[0]
         if body >= 0:
             lit[self.shown(row, col, frame.shape)] = False
-        known = self.maps.get(zlib.crc32(frame.tobytes()))
-        if known:
-            frame = np.frombuffer(zlib.decompress(base64.b85decode(known)), np.uint8).reshape(frame.shape)
+        packed_map = self.maps.get(zlib.crc32(frame.tobytes()))
+        if packed_map:
+            frame = np.frombuffer(zlib.decompress(base64.b85decode(packed_map)), np.uint8).reshape(frame.shape)
         return frame, lit.tobytes()
 
     def shown(self, row: int, col: int, shape: Any) -> tuple[slice, slice]:
@@ -200,16 +200,18 @@ class Layers:
                 (start, 0 if filled else tick + (strip.when == "always" or changes)) if start >= 0 else (start, tick)
                 for strip, (start, tick) in zip(self.strips, ticks, strict=True)
             )
-            out = any(start >= 0 and strip.out(start, tick) for strip, (start, tick) in zip(self.strips, ticks, strict=True))
-            if out and not self.core.is_goal(core):
+            has_run_out = any(
+                start >= 0 and strip.out(start, tick) for strip, (start, tick) in zip(self.strips, ticks, strict=True)
+            )
+            if has_run_out and not self.core.is_goal(core):
                 if lost + 1 < len(self.lives):
                     lost, ticks = lost + 1, tuple((start, min(tick, 0)) for start, tick in ticks)
                     opening = np.frombuffer(state.opening, np.uint8).reshape(self.core.render(core).shape)
                     core = self.core.initial_state({"frame": opening})
                 else:
                     lost, status = lost + 1, OVER
-        known = self.recalled(trail)
-        return State(core, ticks, lost, state.opening, trail, status if known < 0 else known, state.lit)
+        recalled_status = self.recalled(trail)
+        return State(core, ticks, lost, state.opening, trail, status if recalled_status < 0 else recalled_status, state.lit)
 
     def recalled(self, trail: int) -> int:
         """The status learnt by heart for this history, or -1."""
@@ -229,18 +231,18 @@ class Layers:
                 copy.shown(frame)[:] = copy.wanted(frame)
         if state.lit:
             veiled = np.full(frame.shape, self.view[0], dtype=np.uint8)
-            always = np.frombuffer(state.lit, bool).reshape(frame.shape)
-            veiled[always] = frame[always]
-            near = self.shown(state.core.row, state.core.col, frame.shape)
-            veiled[near] = frame[near]
+            is_always_lit = np.frombuffer(state.lit, bool).reshape(frame.shape)
+            veiled[is_always_lit] = frame[is_always_lit]
+            view_window = self.shown(state.core.row, state.core.col, frame.shape)
+            veiled[view_window] = frame[view_window]
             frame = veiled
         if self.strips or state.trail in self.patches:
             frame = np.array(frame)
             for strip, (start, tick) in zip(self.strips, state.ticks, strict=True):
                 if start >= 0:
                     strip.band(frame, start)[:, : strip.emptied(tick)] = strip.empty
-            for gone, _ in self.lives[: state.lost]:
-                paint(frame, gone)
+            for life_cells, _ in self.lives[: state.lost]:
+                paint(frame, life_cells)
             cells = self.patches.get(state.trail, ((), None))[0]
             if isinstance(cells, str):  # the whole frame, packed
                 return np.frombuffer(zlib.decompress(base64.b85decode(cells)), np.uint8).reshape(frame.shape)

@@ -21,14 +21,14 @@ def find(frame: Any, look: Any) -> list[tuple[int, int]]:
     counts = np.bincount(frame.ravel(), minlength=256)
     wanted = [(int(counts[colour]), r, c, colour) for r, line in enumerate(look) for c, colour in enumerate(line) if colour >= 0]
     _, r, c, colour = min(wanted)  # the rarest first leaves fewest places to look at
-    there_r, there_c = np.nonzero(frame[r : r + rows, c : c + cols] == colour)
+    match_rows, match_cols = np.nonzero(frame[r : r + rows, c : c + cols] == colour)
     for _, r, c, colour in sorted(wanted)[1:]:
-        if not there_r.size:
+        if not match_rows.size:
             return []
-        fits = frame[there_r + r, there_c + c] == colour
+        fits = frame[match_rows + r, match_cols + c] == colour
         if not fits.all():
-            there_r, there_c = there_r[fits], there_c[fits]
-    return list(zip(there_r.tolist(), there_c.tolist(), strict=True))
+            match_rows, match_cols = match_rows[fits], match_cols[fits]
+    return list(zip(match_rows.tolist(), match_cols.tolist(), strict=True))
 
 
 def cells_of(look: Any) -> Any:
@@ -44,11 +44,11 @@ def patch(ground: Any, row: int, col: int, height: int, width: int) -> Any:
     return tuple(map(tuple, ground[row : row + height, col : col + width].tolist()))
 
 
-def figure_in(figure: Any, shown: Any) -> Any:
+def figure_in(figure: Any, gate_look: Any) -> Any:
     """The colour that ANY stands for where this figure is the one shown (-1: it stands nowhere); None where it is not."""
-    if len(figure) != len(shown) or len(figure[0]) != len(shown[0]):
+    if len(figure) != len(gate_look) or len(figure[0]) != len(gate_look[0]):
         return None
-    pairs = {(own, cell) for line, row in zip(figure, shown, strict=True) for own, cell in zip(line, row, strict=True)}
+    pairs = {(own, cell) for line, row in zip(figure, gate_look, strict=True) for own, cell in zip(line, row, strict=True)}
     any_of = {own for own, cell in pairs if cell == ANY}
     if len(any_of) > 1 or -1 in any_of or any(own != cell for own, cell in pairs if cell != ANY):
         return None
@@ -73,7 +73,7 @@ def repaint(ground: bytes, width: int, changes: Any) -> bytes:
         return ground
     cells = bytearray(ground)
     for row, col, colour, run in changes:
-        for at in range(row * width + col, row * width + col + run):
-            if 0 <= at < len(cells):
-                cells[at] = colour
+        for index in range(row * width + col, row * width + col + run):
+            if 0 <= index < len(cells):
+                cells[index] = colour
     return bytes(cells)

@@ -9,79 +9,85 @@ import numpy as np
 
 from lawbook.core.record import Observation, Record, Trajectory, freeze
 from lawbook.minds.induce.layers import FLIPS, Copy
-from lawbook.minds.induce.tracking import compared
+from lawbook.minds.induce.tracking import select_compared_frames
 
-CHANGES = 6
+MIN_CHANGES = 6
 """Steps that must have changed the copy."""
-PARTS = 8
+MAX_PARTS = 8
 """Parts of a frame that change, at most, for copies to be looked for."""
-GAP = 2
+MIN_GAP = 2
 """Cells that lie between two parts, at least."""
-MARGIN = 2
+MAX_MARGIN = 2
 """Cells around what changes that must be the same too, as far as the frame reaches."""
 
 
-def copies(record: Record) -> tuple[Copy, ...]:
+def find_mirrored_regions(record: Record) -> tuple[Copy, ...]:
     """Every part that has shown another part in every frame of the record, and often changed."""
-    stacks = [compared(trajectory) for trajectory in record]
+    stacks = [select_compared_frames(trajectory) for trajectory in record]
     changed = [stack[1:] != stack[:-1] for stack in stacks]
     mask = np.any([change.any(axis=0) for change in changed if len(change)], axis=0) if any(map(len, changed)) else None
-    if mask is None or sum(map(len, changed)) < CHANGES:
+    if mask is None or sum(map(len, changed)) < MIN_CHANGES:
         return ()
-    parts, found = _parts(mask), list[Copy]()
-    for k, source in enumerate(parts if len(parts) <= PARTS else ()):
+    parts, mirrored_regions = _find_changing_parts(mask), list[Copy]()
+    for k, source in enumerate(parts if len(parts) <= MAX_PARTS else ()):
         for part in parts[k + 1 :]:
-            if part[2:] == source[2:] and _often(changed, part) and part[:2] not in [copy[:2] for copy in found]:
-                found += [copy for copy in _same(stacks, source, part) if copy is not None][:1]
-    return tuple(found)
+            if (
+                part[2:] == source[2:]
+                and _has_changed_often(changed, part)
+                and part[:2] not in [copy[:2] for copy in mirrored_regions]
+            ):
+                mirrored_regions += [copy for copy in _find_copies(stacks, source, part) if copy is not None][:1]
+    return tuple(mirrored_regions)
 
 
-def _often(changed: Sequence[Any], part: tuple[int, int, int, int]) -> bool:
+def _has_changed_often(changed: Sequence[Any], part: tuple[int, int, int, int]) -> bool:
     top, left, height, width = part
     steps = sum(int(change[:, top : top + height, left : left + width].any(axis=(1, 2)).sum()) for change in changed)
-    return steps >= CHANGES
+    return steps >= MIN_CHANGES
 
 
-def _parts(mask: Any) -> list[tuple[int, int, int, int]]:
+def _find_changing_parts(mask: Any) -> list[tuple[int, int, int, int]]:
     """The boxes (top, left, height, width) of all that ever changes, those nearer than GAP joined."""
     boxes: list[tuple[int, int, int, int]] = []  # top, left, bottom, right
     for row, col in np.argwhere(mask).tolist():
-        box, near = (row, col, row, col), True
-        while near:
-            near = False
+        box, has_joined = (row, col, row, col), True
+        while has_joined:
+            has_joined = False
             for other in boxes:
-                if all(box[k] - GAP <= other[k + 2] and other[k] - GAP <= box[k + 2] for k in (0, 1)):
+                if all(box[k] - MIN_GAP <= other[k + 2] and other[k] - MIN_GAP <= box[k + 2] for k in (0, 1)):
                     boxes.remove(other)
                     box = (*map(min, box[:2], other[:2]), *map(max, box[2:], other[2:]))  # type: ignore[assignment]
-                    near = True
+                    has_joined = True
                     break
         boxes.append(box)
-        if len(boxes) > 4 * PARTS:
+        if len(boxes) > 4 * MAX_PARTS:
             return []
     return [(top, left, bottom - top + 1, right - left + 1) for top, left, bottom, right in sorted(boxes)]
 
 
-def _same(stacks: Sequence[Any], source: Any, part: Any) -> Iterator[Copy | None]:
+def _find_copies(stacks: Sequence[Any], source: Any, part: Any) -> Iterator[Copy | None]:
     """The copies of one part by another, with all around them that is the same too."""
     shape = stacks[0].shape[1:]
     for flip in FLIPS:
-        grown = [0, 0, 0, 0]  # above, left, below, right of the copy
-        if not _equal(stacks, _copy(source, part, flip, grown)):
+        margins = [0, 0, 0, 0]  # above, left, below, right of the copy
+        if not _is_equal_throughout(stacks, _make_copy(source, part, flip, margins)):
             continue
         for side in (0, 1, 2, 3):
-            while _fits(copy := _copy(source, part, flip, [*grown[:side], grown[side] + 1, *grown[side + 1 :]]), shape):
-                if not _equal(stacks, copy):
+            while _is_within_frame(
+                copy := _make_copy(source, part, flip, [*margins[:side], margins[side] + 1, *margins[side + 1 :]]), shape
+            ):
+                if not _is_equal_throughout(stacks, copy):
                     break
-                grown[side] += 1
-        copy = _copy(source, part, flip, grown)
-        rim = [min(MARGIN, part[0]), min(MARGIN, part[1])]
-        rim += [min(MARGIN, shape[k] - part[k] - part[k + 2]) for k in (0, 1)]
-        if all(cells >= least for cells, least in zip(grown, rim, strict=True)):
+                margins[side] += 1
+        copy = _make_copy(source, part, flip, margins)
+        rim = [min(MAX_MARGIN, part[0]), min(MAX_MARGIN, part[1])]
+        rim += [min(MAX_MARGIN, shape[k] - part[k] - part[k + 2]) for k in (0, 1)]
+        if all(cells >= least for cells, least in zip(margins, rim, strict=True)):
             yield copy
 
 
-def _copy(source: Any, part: Any, flip: str, grown: Sequence[int]) -> Copy:
-    above, left, below, right = grown
+def _make_copy(source: Any, part: Any, flip: str, margins: Sequence[int]) -> Copy:
+    above, left, below, right = margins
     down, along = FLIPS[flip]
     height, width = part[2] + above + below, part[3] + left + right
     return Copy(
@@ -95,7 +101,7 @@ def _copy(source: Any, part: Any, flip: str, grown: Sequence[int]) -> Copy:
     )
 
 
-def _fits(copy: Copy, shape: tuple[int, int]) -> bool:
+def _is_within_frame(copy: Copy, shape: tuple[int, int]) -> bool:
     """Are copy and source within the frame, and apart?"""
     inside = all(
         top >= 0 and left >= 0 and top + copy.height <= shape[0] and left + copy.width <= shape[1]
@@ -104,22 +110,22 @@ def _fits(copy: Copy, shape: tuple[int, int]) -> bool:
     return inside and (abs(copy.top - copy.row) >= copy.height or abs(copy.left - copy.col) >= copy.width)
 
 
-def _equal(stacks: Sequence[Any], copy: Copy) -> bool:
+def _is_equal_throughout(stacks: Sequence[Any], copy: Copy) -> bool:
     return all(np.array_equal(copy.shown(stack), copy.wanted(stack)) for stack in stacks)
 
 
-def without(record: Record, found: Sequence[Copy]) -> Record:
+def remove_mirrored_regions(record: Record, mirrored_regions: Sequence[Copy]) -> Record:
     """The record with every copy as it was at the start of its trajectory."""
-    plain = Record(record.levels)
-    plain.actions, plain.last = record.actions, record.last
+    stripped_record = Record(record.levels)
+    stripped_record.n_actions, stripped_record.last = record.n_actions, record.last
     for trajectory in record:
-        stack = np.array(compared(trajectory))
-        for copy in found:
+        stack = np.array(select_compared_frames(trajectory))
+        for copy in mirrored_regions:
             copy.shown(stack)[:] = copy.shown(stack[:1])
-        opened = Trajectory(trajectory.first)
-        for step, (action, seen) in enumerate(trajectory.steps, start=1):
+        stripped_trajectory = Trajectory(trajectory.first)
+        for step, (action, observation) in enumerate(trajectory.steps, start=1):
             if step < len(stack):
-                seen = Observation((freeze(stack[step]),), seen.status, seen.level, seen.available)
-            opened.append(action, seen)
-        plain.trajectories.append(opened)
-    return plain
+                observation = Observation((freeze(stack[step]),), observation.status, observation.level, observation.available)
+            stripped_trajectory.append(action, observation)
+        stripped_record.trajectories.append(stripped_trajectory)
+    return stripped_record

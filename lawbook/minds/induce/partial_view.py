@@ -10,90 +10,94 @@ from typing import Any
 import numpy as np
 
 from lawbook.core.record import Observation, Record, Trajectory, freeze
-from lawbook.minds.induce.avatar_detection import looks_of
-from lawbook.minds.induce.contact_log import Study
+from lawbook.minds.induce.avatar_detection import find_avatar_looks
+from lawbook.minds.induce.contact_log import RecordAnalysis
 from lawbook.minds.induce.layers import Layers
-from lawbook.minds.induce.tracking import compared
+from lawbook.minds.induce.tracking import select_compared_frames
 from lawbook.minds.induce.walker import State
 
-STEPS = 2
+MIN_SHIFTS = 2
 """Steps that must have shown and hidden something."""
-OFTEN = 0.6
+MIN_SHIFT_SHARE = 0.6
 """Share of the changing steps in which that must be so."""
-AREA = 0.2
+MIN_DARK_SHARE = 0.2
 """Share of a frame that is dark at least."""
 
 
-def dark(record: Record) -> int | None:
+def find_dark_colour(record: Record) -> int | None:
     """The colour of what is not seen; None where everything always is."""
-    first = record.trajectories[0].first.frame
-    for colour in np.flatnonzero(np.bincount(first.ravel()) >= AREA * first.size).tolist():
-        shifted = changing = 0
+    first_frame = record.trajectories[0].first.frame
+    for colour in np.flatnonzero(np.bincount(first_frame.ravel()) >= MIN_DARK_SHARE * first_frame.size).tolist():
+        n_shifted = n_changing = 0
         for trajectory in record:
-            for before, after in pairwise(compared(trajectory)):
+            for before, after in pairwise(select_compared_frames(trajectory)):
                 changed = before != after
                 if changed.any():
-                    changing += 1
-                    came, went = changed & (before == colour), changed & (after == colour)
-                    shifted += bool(came.any() and went.any() and (changed & ~came & ~went).any())
-        if shifted >= STEPS and shifted >= OFTEN * changing and looks_of(unveiled(record, colour)):
+                    n_changing += 1
+                    revealed, obscured = changed & (before == colour), changed & (after == colour)
+                    n_shifted += bool(revealed.any() and obscured.any() and (changed & ~revealed & ~obscured).any())
+        if (
+            n_shifted >= MIN_SHIFTS
+            and n_shifted >= MIN_SHIFT_SHARE * n_changing
+            and find_avatar_looks(fill_dark_cells(record, colour))
+        ):
             return int(colour)
     return None
 
 
-def unveiled(record: Record, colour: int) -> Record:
+def fill_dark_cells(record: Record, colour: int) -> Record:
     """The record as it would be were nothing hidden, as far as it has ever been seen from the same first frame."""
-    known: dict[bytes, Any] = {}
+    known_levels: dict[bytes, Any] = {}
     for trajectory in record:
-        level = known.setdefault(trajectory.first.frame.tobytes(), np.array(trajectory.first.frame))
-        for frame in compared(trajectory):
-            new = (level == colour) & (frame != colour)
-            level[new] = frame[new]
-    plain = Record(record.levels)
-    plain.actions, plain.last = record.actions, record.last
+        level = known_levels.setdefault(trajectory.first.frame.tobytes(), np.array(trajectory.first.frame))
+        for frame in select_compared_frames(trajectory):
+            is_new = (level == colour) & (frame != colour)
+            level[is_new] = frame[is_new]
+    filled_record = Record(record.levels)
+    filled_record.n_actions, filled_record.last = record.n_actions, record.last
     for trajectory in record:
-        now = known[trajectory.first.frame.tobytes()].copy()
+        current = known_levels[trajectory.first.frame.tobytes()].copy()
         first = trajectory.first
-        opened = Trajectory(Observation((freeze(now),), first.status, first.level, first.available))
-        stack = compared(trajectory)
-        for step, (action, seen) in enumerate(trajectory.steps, start=1):
+        filled_trajectory = Trajectory(Observation((freeze(current),), first.status, first.level, first.available))
+        stack = select_compared_frames(trajectory)
+        for step, (action, observation) in enumerate(trajectory.steps, start=1):
             if step < len(stack):
-                now = np.where(stack[step] == colour, now, stack[step])
-                seen = Observation((freeze(now),), seen.status, seen.level, seen.available)
-            opened.append(action, seen)
-        plain.trajectories.append(opened)
-    return plain
+                current = np.where(stack[step] == colour, current, stack[step])
+                observation = Observation((freeze(current),), observation.status, observation.level, observation.available)
+            filled_trajectory.append(action, observation)
+        filled_record.trajectories.append(filled_trajectory)
+    return filled_record
 
 
-def view(record: Record, seen: Study, colour: int) -> tuple[int, int, int, int, int] | None:
+def find_view_window(record: Record, analysis: RecordAnalysis, colour: int) -> tuple[int, int, int, int, int] | None:
     """(dark colour, rows above and columns left of the avatar's upper left cell, rows and columns in all) of what is shown."""
-    extent: list[tuple[int, int, int, int]] = []
-    for trajectory, moments in zip(record, seen.moments, strict=True):
-        stack = compared(trajectory)
-        hidden = (stack == colour).any(axis=0)  # of what is always lit nothing can be told
-        for frame, moment in zip(stack, moments, strict=False):
-            lit = np.argwhere(hidden & (frame != colour))
-            if moment.spot.body >= 0 and len(lit):
-                (top, left), (bottom, right) = lit.min(axis=0), lit.max(axis=0)
-                row, col = moment.spot.row, moment.spot.col
-                extent.append((row - top, col - left, bottom - row, right - col))
-    if not extent:
+    extents: list[tuple[int, int, int, int]] = []
+    for trajectory, tracked_frames in zip(record, analysis.tracked_frames, strict=True):
+        stack = select_compared_frames(trajectory)
+        is_sometimes_dark = (stack == colour).any(axis=0)  # of what is always lit nothing can be told
+        for frame, tracked_frame in zip(stack, tracked_frames, strict=False):
+            lit_cells = np.argwhere(is_sometimes_dark & (frame != colour))
+            if tracked_frame.spot.body >= 0 and len(lit_cells):
+                (top, left), (bottom, right) = lit_cells.min(axis=0), lit_cells.max(axis=0)
+                row, col = tracked_frame.spot.row, tracked_frame.spot.col
+                extents.append((row - top, col - left, bottom - row, right - col))
+    if not extents:
         return None
-    up, left, down, right = (int(max(column)) for column in zip(*extent, strict=True))
+    up, left, down, right = (int(max(column)) for column in zip(*extents, strict=True))
     return colour, up, left, up + down + 1, left + right + 1
 
 
-def maps(record: Record, plain: Record) -> tuple[tuple[int, str], ...]:
+def pack_level_maps(record: Record, filled_record: Record) -> tuple[tuple[int, str], ...]:
     """(first frame, all that has been seen from it, packed) of each level that shows more than its first frame."""
-    found: dict[int, str] = {}
-    for trajectory, whole in zip(record, plain, strict=True):
-        if not np.array_equal(trajectory.first.frame, whole.first.frame):
-            packed = base64.b85encode(zlib.compress(whole.first.frame.tobytes(), 9)).decode()
-            found[zlib.crc32(trajectory.first.frame.tobytes())] = packed
-    return tuple(found.items())
+    packed_maps: dict[int, str] = {}
+    for trajectory, filled_trajectory in zip(record, filled_record, strict=True):
+        if not np.array_equal(trajectory.first.frame, filled_trajectory.first.frame):
+            packed = base64.b85encode(zlib.compress(filled_trajectory.first.frame.tobytes(), 9)).decode()
+            packed_maps[zlib.crc32(trajectory.first.frame.tobytes())] = packed
+    return tuple(packed_maps.items())
 
 
-def unseen_from(world: Layers, state: State, colour: int) -> int:
+def count_unseen_cells(world: Layers, state: State, colour: int) -> int:
     """How many cells that have not been seen yet would be shown with the avatar where it is in this state."""
     if world.view is None or state.body < 0:
         return 0

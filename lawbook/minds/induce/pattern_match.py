@@ -10,15 +10,15 @@ import numpy as np
 from lawbook.minds.induce.looks import find
 
 TURNS = ("as it is", "left and right", "top and bottom")
-STEPS = (1, 2, 3, 4)
+SCALES = (1, 2, 3, 4)
 """How much larger than its pattern a region may be."""
-PATTERNS = 4
+MAX_PATTERNS = 4
 """Patterns of one size that are thought of."""
 Box = tuple[int, int, int, int]
 """(row, column, height, width)."""
 
 
-def matches(grounds: Sequence[Any], turns: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
+def find_matches(grounds: Sequence[Any], turns: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
     """What `predicates.holds` takes for a match, of one level: the likeliest first. grounds: H x W each, as the level went on.
 
     The region that is worked on is where something was seen to change (or where what clicks turn hangs together with that); a
@@ -26,66 +26,68 @@ def matches(grounds: Sequence[Any], turns: Mapping[Any, Any]) -> list[tuple[Any,
     """
     stack = np.stack(grounds)
     changed = (stack != stack[0]).any(axis=0)
-    found = []
-    for box in _worked(stack[-1], changed, turns):
+    found_matches = []
+    for box in _find_worked_regions(stack[-1], changed, turns):
         row, col, height, width = box
-        for step in STEPS:
+        for step in SCALES:
             if height % step or width % step or min(height, width) // step < 2:
                 continue
-            size = height // step, width // step
+            pattern_size = height // step, width // step
             for start in sorted({0, step // 2}):
                 sampled = stack[:, row : row + height, col : col + width][:, start::step, start::step]
                 if (sampled == sampled[:1]).all():
                     continue  # nothing that was done shows there
-                for there, along in _patterns(stack[-1], changed, box, np.unique(sampled), size):
-                    found += [(*box, there, along, step, start, turn) for turn in TURNS]
-    return found
+                for pattern_row, pattern_col in _find_patterns(stack[-1], changed, box, np.unique(sampled), pattern_size):
+                    found_matches += [(*box, pattern_row, pattern_col, step, start, turn) for turn in TURNS]
+    return found_matches
 
 
-def _worked(ground: Any, changed: Any, turns: Mapping[Any, Any]) -> Iterator[Box]:
+def _find_worked_regions(ground: Any, changed: Any, turns: Mapping[Any, Any]) -> Iterator[Box]:
     if not changed.any():
         return
-    own = changed.copy()
+    region = changed.copy()
     if turns:
         tiles = np.zeros_like(changed)
         for look in {*turns, *turns.values()}:
             for row, col in find(ground, look):
                 tiles[row : row + len(look), col : col + len(look[0])] = True
-        own = _joined(tiles | changed, changed, len(next(iter(turns))))
-    for cells in (own, changed) if turns else (changed,):
+        region = _join_tiles(tiles | changed, changed, len(next(iter(turns))))
+    for cells in (region, changed) if turns else (changed,):
         rows, cols = np.flatnonzero(cells.any(axis=1)), np.flatnonzero(cells.any(axis=0))
         yield int(rows[0]), int(cols[0]), int(rows[-1] - rows[0] + 1), int(cols[-1] - cols[0] + 1)
 
 
-def _joined(tiles: Any, seeds: Any, gap: int) -> Any:
+def _join_tiles(tiles: Any, seeds: Any, gap: int) -> Any:
     """The tiles that hang together with the seeds: less than `gap` cells apart."""
-    own = seeds
+    region = seeds
     while True:
-        near = own.copy()
+        neighbourhood = region.copy()
         for _ in range(max(1, gap)):
-            wide = np.pad(near, 1)
-            near = wide[1:-1, 1:-1] | wide[:-2, 1:-1] | wide[2:, 1:-1] | wide[1:-1, :-2] | wide[1:-1, 2:]
-        grown = own | (near & tiles)
-        if (grown == own).all():
-            return own
-        own = grown
+            padded = np.pad(neighbourhood, 1)
+            neighbourhood = padded[1:-1, 1:-1] | padded[:-2, 1:-1] | padded[2:, 1:-1] | padded[1:-1, :-2] | padded[1:-1, 2:]
+        grown = region | (neighbourhood & tiles)
+        if (grown == region).all():
+            return region
+        region = grown
 
 
-def _patterns(ground: Any, changed: Any, box: Box, colours: Any, size: tuple[int, int]) -> list[tuple[int, int]]:
+def _find_patterns(ground: Any, changed: Any, box: Box, colours: Any, size: tuple[int, int]) -> list[tuple[int, int]]:
     """Upper left cells of what may be a pattern: first what stands apart, then what is in line with the box."""
     row, col, height, width = box
-    fits = np.isin(ground, colours) & ~changed
-    fits[row : row + height, col : col + width] = False
-    if fits.shape[0] < size[0] or fits.shape[1] < size[1]:
+    is_candidate = np.isin(ground, colours) & ~changed
+    is_candidate[row : row + height, col : col + width] = False
+    if is_candidate.shape[0] < size[0] or is_candidate.shape[1] < size[1]:
         return []
-    inside = np.lib.stride_tricks.sliding_window_view(fits, size).all(axis=(2, 3))
+    is_candidate_region = np.lib.stride_tricks.sliding_window_view(is_candidate, size).all(axis=(2, 3))
     ranked = []
-    for there, along in np.argwhere(inside).tolist():
-        shown = ground[there : there + size[0], along : along + size[1]]
-        if (shown == shown[0, 0]).all():
+    for pattern_row, pattern_col in np.argwhere(is_candidate_region).tolist():
+        pattern = ground[pattern_row : pattern_row + size[0], pattern_col : pattern_col + size[1]]
+        if (pattern == pattern[0, 0]).all():
             continue
-        around = np.pad(fits, 1)[there : there + size[0] + 2, along : along + size[1] + 2]
-        sides = around[0, 1:-1], around[-1, 1:-1], around[1:-1, 0], around[1:-1, -1]
-        loose = sum(bool(side.any()) for side in sides)
-        ranked.append(((loose, there != row and along != col, there, along), (there, along)))
-    return [place for _, place in sorted(ranked)[:PATTERNS]]
+        surround = np.pad(is_candidate, 1)[pattern_row : pattern_row + size[0] + 2, pattern_col : pattern_col + size[1] + 2]
+        sides = surround[0, 1:-1], surround[-1, 1:-1], surround[1:-1, 0], surround[1:-1, -1]
+        n_open_sides = sum(bool(side.any()) for side in sides)
+        ranked.append(
+            ((n_open_sides, pattern_row != row and pattern_col != col, pattern_row, pattern_col), (pattern_row, pattern_col))
+        )
+    return [place for _, place in sorted(ranked)[:MAX_PATTERNS]]

@@ -24,9 +24,9 @@ def holds(kind: str, what: Any, ground: Any, count: Any) -> bool:
 
 def regions(ground: Any, what: Any) -> tuple[Any, Any]:
     """The two regions of a match as they are to be equal: the one that is worked on, and the pattern."""
-    row, col, height, width, there, along, step, start, turn = what
+    row, col, height, width, pattern_row, pattern_col, step, start, turn = what
     one = ground[row : row + height, col : col + width][start::step, start::step]
-    other = ground[there : there + height // step, along : along + width // step]
+    other = ground[pattern_row : pattern_row + height // step, pattern_col : pattern_col + width // step]
     if turn == "left and right":
         other = other[:, ::-1]
     elif turn == "top and bottom":

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import Action, Record
-from lawbook.minds.base import Case, Why
-from lawbook.minds.induce.contact_log import Study
-from lawbook.minds.induce.exceptions import memorised, tip
+from lawbook.minds.base import Case, Trigger
+from lawbook.minds.induce.contact_log import RecordAnalysis
+from lawbook.minds.induce.exceptions import add_exceptions, simulate_trajectory
 from lawbook.minds.induce.law_tables import Laws
 from lawbook.minds.induce.layers import Layers
-from lawbook.minds.induce.overlay_removal import Over, patched
+from lawbook.minds.induce.overlay_removal import Overlay, add_patches
 from lawbook.minds.induce.walker import RUNNING, Walker
 
-NODES = 1_500
+MAX_STATES = 1_500
 """States that are looked at, to tell one set of laws from another."""
 
 
@@ -26,137 +26,145 @@ class Behaviour(NamedTuple):
     foreseen: a digest of every state that they lead to from here, the ends included; of use within one process."""
 
     plan: tuple[Action, ...]
-    foreseen: int
+    prediction_digest: int
 
 
-class Team:
+class HypothesisRanking:
     """Laws that fit one record equally well, the cheapest first. What is worked out about them is kept."""
 
-    def __init__(self, laws: Sequence[Laws], seen: Study, over: Over, record: Record) -> None:
-        self.laws, self._seen, self._over, self._record = laws, seen, over, record
-        self._whole: dict[int, tuple[Laws, Over]] = {}
+    def __init__(self, laws: Sequence[Laws], analysis: RecordAnalysis, overlay: Overlay, record: Record) -> None:
+        self.laws, self._analysis, self._overlay, self._record = laws, analysis, overlay, record
+        self._completed: dict[int, tuple[Laws, Overlay]] = {}
         self._behaviours: dict[Any, Behaviour] = {}
 
-    def whole(self, index: int) -> tuple[Laws, Over]:
+    def complete_laws(self, index: int) -> tuple[Laws, Overlay]:
         """One set of laws with every exception that it needs, and what lies over it."""
-        if index not in self._whole:
-            laws = memorised(self.laws[index], self._seen)
-            self._whole[index] = laws, patched(self._over, Walker(laws), self._record)
-        return self._whole[index]
+        if index not in self._completed:
+            laws = add_exceptions(self.laws[index], self._analysis)
+            self._completed[index] = laws, add_patches(self._overlay, Walker(laws), self._record)
+        return self._completed[index]
 
-    def order(self, case: Case) -> list[int]:
+    def rank_laws(self, case: Case) -> list[int]:
         """The order in which this member is to propose them: first the one to hold.
 
         That is the one it holds already if it is among the best, else the one of its rank there, else the first; but none that
         another member holds (their texts are in the case). The best are as many as there are members, no two of them alike in plan
         and prediction.
         """
-        everything = range(len(self.laws))
+        all_indices = range(len(self.laws))
         if case.population == 1 or len(self.laws) == 1:
-            return [*dict.fromkeys((self._alone(case), *everything))]
-        best = self.best(case)
-        held = {index for text in case.rivals if (index := self._held(text, case)) is not None}
-        mine = None if case.hypothesis is None else self._held(case.hypothesis, case)
-        free = [index for index in best if index not in held]
-        ranked = best[case.member % len(best)]
-        first = next((index for index in (mine, ranked, *free) if index in free), ranked)
-        return [*dict.fromkeys((first, *free, *best, *everything))]
+            return [*dict.fromkeys((self._choose_single(case), *all_indices))]
+        best = self.find_best(case)
+        held_by_others = {index for rival in case.rivals if (index := self._find_held(rival, case)) is not None}
+        own_index = None if case.hypothesis is None else self._find_held(case.hypothesis, case)
+        free_indices = [index for index in best if index not in held_by_others]
+        ranked_index = best[case.member % len(best)]
+        first_index = next((index for index in (own_index, ranked_index, *free_indices) if index in free_indices), ranked_index)
+        return [*dict.fromkeys((first_index, *free_indices, *best, *all_indices))]
 
-    def _alone(self, case: Case) -> int:
+    def _choose_single(self, case: Case) -> int:
         """What a single member holds: the likeliest. Of goals that are states of the whole, the one it holds already; and where
         there is no way to that, the first to which there is."""
         if not any(laws.goals for laws in self.laws):
             return 0
-        held = None if case.hypothesis is None else tables(case.hypothesis)
-        goals = () if held is None else held.goals
-        mine = next((index for index, laws in enumerate(self.laws) if goals and laws.goals == goals), 0)
-        if case.why not in (Why.NO_PLAN, Why.EXPLORE) or self.behaviour(mine, case).plan:
-            return mine
-        return next((index for index in range(len(self.laws)) if self.behaviour(index, case).plan), mine)
+        held_laws = None if case.hypothesis is None else parse_laws(case.hypothesis)
+        goals = () if held_laws is None else held_laws.goals
+        own_index = next((index for index, laws in enumerate(self.laws) if goals and laws.goals == goals), 0)
+        if case.trigger not in (Trigger.NO_PLAN, Trigger.EXPLORE) or self.get_behaviour(own_index, case).plan:
+            return own_index
+        return next((index for index in range(len(self.laws)) if self.get_behaviour(index, case).plan), own_index)
 
-    def own(self, case: Case) -> int:
+    def find_own(self, case: Case) -> int:
         """The one that this member's text holds; else the one it would propose."""
         if case.population == 1:
-            return self._alone(case)
-        mine = None if case.hypothesis is None else self._held(case.hypothesis, case)
-        return self.order(case)[0] if mine is None else mine
+            return self._choose_single(case)
+        own_index = None if case.hypothesis is None else self._find_held(case.hypothesis, case)
+        return self.rank_laws(case)[0] if own_index is None else own_index
 
-    def best(self, case: Case) -> list[int]:
+    def find_best(self, case: Case) -> list[int]:
         """Indices of the first so many as there are members, in the order of the laws; of those that would do the same and foresee
         the same within reach, the first. Laws that see no way to a goal differ in what is out of reach as yet."""
-        found: dict[Any, int] = {}
+        index_by_behaviour: dict[Any, int] = {}
         for index in range(len(self.laws)):
-            alike = self.behaviour(index, case)
-            found.setdefault(alike if alike.plan else index, index)
-            if len(found) == case.population:
+            behaviour = self.get_behaviour(index, case)
+            index_by_behaviour.setdefault(behaviour if behaviour.plan else index, index)
+            if len(index_by_behaviour) == case.population:
                 break
-        return [*found.values()]
+        return [*index_by_behaviour.values()]
 
-    def behaviour(self, index: int, case: Case) -> Behaviour:
+    def get_behaviour(self, index: int, case: Case) -> Behaviour:
         if index not in self._behaviours:
-            laws, over = self.whole(index)
-            self._behaviours[index] = behaviour(Layers(over, Walker(laws)), case)
+            laws, overlay = self.complete_laws(index)
+            self._behaviours[index] = simulate_behaviour(Layers(overlay, Walker(laws)), case)
         return self._behaviours[index]
 
-    def _held(self, text: Hypothesis, case: Case) -> int | None:
+    def _find_held(self, hypothesis: Hypothesis, case: Case) -> int | None:
         """Which of these a text holds: the one with its goals, or where many have them, the one that does and foresees alike."""
-        laws = tables(text)
+        laws = parse_laws(hypothesis)
         if laws is None:
             return None
         goal = laws.guess, laws.goals
-        alike = [index for index, mine in enumerate(self.laws) if (mine.guess, mine.goals) == goal]
-        if len(alike) < 2:
-            return alike[0] if alike else None
-        key = text.files["learnt.py"]
+        same_goal_indices = [index for index, own_laws in enumerate(self.laws) if (own_laws.guess, own_laws.goals) == goal]
+        if len(same_goal_indices) < 2:
+            return same_goal_indices[0] if same_goal_indices else None
+        key = hypothesis.files["learnt.py"]
         if key not in self._behaviours:
-            self._behaviours[key] = behaviour(Layers(self._over, Walker(laws)), case)
-        found = self._behaviours[key]
-        same = [index for index in alike if self.behaviour(index, case) == found]
-        same = same or [index for index in alike if found.plan and self.behaviour(index, case).plan == found.plan]
-        return same[0] if same else None
+            self._behaviours[key] = simulate_behaviour(Layers(self._overlay, Walker(laws)), case)
+        held_behaviour = self._behaviours[key]
+        matching_indices = [index for index in same_goal_indices if self.get_behaviour(index, case) == held_behaviour]
+        matching_indices = matching_indices or [
+            index
+            for index in same_goal_indices
+            if held_behaviour.plan and self.get_behaviour(index, case).plan == held_behaviour.plan
+        ]
+        return matching_indices[0] if matching_indices else None
 
 
-def tables(text: Hypothesis) -> Laws | None:
+def parse_laws(hypothesis: Hypothesis) -> Laws | None:
     """The laws of a text of ours, read back as data (nothing of it is run); None where it is nobody's of our kind."""
     try:
-        body = ast.parse(text.files.get("learnt.py", "")).body
-        found = {
+        statements = ast.parse(hypothesis.files.get("learnt.py", "")).body
+        values = {
             node.targets[0].id: ast.literal_eval(node.value)
-            for node in body
+            for node in statements
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
         }
-        return Laws(**{field.name: found[field.name] for field in fields(Laws)})
+        return Laws(**{field.name: values[field.name] for field in fields(Laws)})
     except (ValueError, SyntaxError, KeyError, TypeError, RecursionError, MemoryError):
         return None
 
 
-def behaviour(world: Layers, case: Case) -> Behaviour:
+def simulate_behaviour(world: Layers, case: Case) -> Behaviour:
     """What these laws would do from here, and what they foresee within reach of it; where the level is over, from its start."""
-    here = case.record.here
-    start = world.initial_state({"frame": here.first.frame}) if case.record.needs_reset else tip(world, here)
+    trajectory = case.record.current
+    start = (
+        world.initial_state({"frame": trajectory.first.frame})
+        if case.record.needs_reset
+        else simulate_trajectory(world, trajectory)
+    )
     plan: tuple[Action, ...] = ()
     digest = hash(world.key(start))
-    level: list[tuple[tuple[Action, ...], Any]] = [((), start)]
-    known = {world.key(start)}
-    while level and len(known) < NODES:
-        following = []
-        for way, state in level:
-            for action in _actions(world, state, case):
-                after = world.step(state, action)
-                mark, status = world.key(after), world.status(after)
-                digest = hash((digest, mark, status))
-                if mark in known:
+    frontier: list[tuple[tuple[Action, ...], Any]] = [((), start)]
+    known_keys = {world.key(start)}
+    while frontier and len(known_keys) < MAX_STATES:
+        next_frontier = []
+        for path, state in frontier:
+            for action in _find_search_actions(world, state, case):
+                next_state = world.step(state, action)
+                state_key, status = world.key(next_state), world.status(next_state)
+                digest = hash((digest, state_key, status))
+                if state_key in known_keys:
                     continue
-                known.add(mark)
+                known_keys.add(state_key)
                 if status == RUNNING:
-                    following.append(((*way, action), after))
-                elif not plan and world.is_goal(after):
-                    plan = (*way, action)
-        level = following
+                    next_frontier.append(((*path, action), next_state))
+                elif not plan and world.is_goal(next_state):
+                    plan = (*path, action)
+        frontier = next_frontier
     return Behaviour(plan, digest)
 
 
-def _actions(world: Layers, state: Any, case: Case) -> Iterator[Action]:
+def _find_search_actions(world: Layers, state: Any, case: Case) -> Iterator[Action]:
     """What the host's search would try."""
     if world.core.laws.around:
         yield from (Action(*action) if isinstance(action, tuple) else Action(action) for action in world.actions(state))

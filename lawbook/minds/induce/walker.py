@@ -84,24 +84,24 @@ class Walker:
 
     def sight(self, frame: Any) -> Any:
         """(body, row, col, what lies below) of the avatar in a first frame, and of its mates."""
-        found: dict[int, Any] = {}
-        for body, known in enumerate(self.laws.bodies):
+        figures: dict[int, Any] = {}
+        for body, body_table in enumerate(self.laws.bodies):
             # R1: the avatar is known by its look.
-            for row, col in find(frame, known["look"]) if known.get("mate", 0) not in found else ():
-                if all((row, col) != other[1:3] for other in found.values()):
-                    found[known.get("mate", 0)] = body, row, col, self.laws.under
+            for row, col in find(frame, body_table["look"]) if body_table.get("mate", 0) not in figures else ():
+                if all((row, col) != other[1:3] for other in figures.values()):
+                    figures[body_table.get("mate", 0)] = body, row, col, self.laws.under
                     break
-        return (found.pop(0, (-1, -1, -1, None)), *(found[mate] for mate in sorted(found)))
+        return (figures.pop(0, (-1, -1, -1, None)), *(figures[mate] for mate in sorted(figures)))
 
     def surrounding(self, frame: Any, body: int, row: int, col: int) -> int:
         """The commonest colour in and around the avatar's box, itself aside."""
-        around = np.array(frame, dtype=np.int16)
+        masked = np.array(frame, dtype=np.int16)
         r, c, _ = self.cells[body]
-        around[row + r, col + c] = -1
+        masked[row + r, col + c] = -1
         height, width = len(self.laws.bodies[body]["look"]), len(self.laws.bodies[body]["look"][0])
-        ring = around[max(row - 1, 0) : row + height + 1, max(col - 1, 0) : col + width + 1]
-        seen = ring[ring >= 0]
-        return int(np.bincount(seen).argmax()) if seen.size else 0
+        ring = masked[max(row - 1, 0) : row + height + 1, max(col - 1, 0) : col + width + 1]
+        visible = ring[ring >= 0]
+        return int(np.bincount(visible).argmax()) if visible.size else 0
 
     def step(self, state: State, action: Any) -> State:
         if state.status != RUNNING:
@@ -187,23 +187,23 @@ class Walker:
         if row < 0 or col < 0 or row + len(look) > ground.shape[0] or col + len(look[0]) > ground.shape[1]:
             return (("edge",),)
         top, left = row + top, col + left
-        patch = ground[max(top, 0) : max(top + height, 0), max(left, 0) : max(left + width, 0)].tolist()
+        rows_below = ground[max(top, 0) : max(top + height, 0), max(left, 0) : max(left + width, 0)].tolist()
         # R4: open ground, and figures on it.
-        figure = [[-1 if colour in self.laws.floor else colour for colour in line] for line in patch]
+        figure = [[-1 if colour in self.laws.floor else colour for colour in line] for line in rows_below]
         colours = tuple(sorted({colour for line in figure for colour in line} - {-1}))
         if not colours:
             return (("floor",),)
         exact = ("exact", tuple(map(tuple, figure)))
         shape = ("shape", tuple("".join(".#"[colour >= 0] for colour in line) for line in figure))
-        whole = "." not in "".join(shape[1])
-        general = (exact, ("colour", colours)) if whole else (exact, shape, ("colour", colours))
-        way = self.way(exact[1], ground)
-        return general if way is None else ((*exact, way), (*shape, way), *general)
+        is_full = "." not in "".join(shape[1])
+        general = (exact, ("colour", colours)) if is_full else (exact, shape, ("colour", colours))
+        gate_state = self.way(exact[1], ground)
+        return general if gate_state is None else ((*exact, gate_state), (*shape, gate_state), *general)
 
     def way(self, figure: Any, ground: Any) -> Any:
         """Is this figure a gate, and open or shut as things are? None where it is none."""
-        for shown, key, place in self.laws.gates:
-            colour = figure_in(figure, shown)
+        for gate_look, key, place in self.laws.gates:
+            colour = figure_in(figure, gate_look)
             if colour is not None:
                 return "open" if opened(ground, key, place, colour) else "shut"  # R5: what has been taken opens it
         return None
@@ -251,12 +251,14 @@ class Walker:
     def painted(self, state: State, row: int, col: int, contact: Any, name: Any, paint: Any) -> bytes:
         """The ground after a contact at (row, col): painted there, and elsewhere."""
         changes = [(row + r, col + c, colour, 1) for r, c, colour in paint if 0 <= col + c < state.width]
-        for far in self.elsewhere(contact, name):
-            if far[0] == "copy":
+        for change in self.elsewhere(contact, name):
+            if change[0] == "copy":
                 figure = enumerate(contact[0][1])
-                changes += [(far[1] + r, far[2] + c, cell, 1) for r, line in figure for c, cell in enumerate(line) if cell >= 0]
+                changes += [
+                    (change[1] + r, change[2] + c, cell, 1) for r, line in figure for c, cell in enumerate(line) if cell >= 0
+                ]
             else:
-                changes.append((*far, 1))
+                changes.append((*change, 1))
         return repaint(state.ground, state.width, changes)
 
     def elsewhere(self, contact: Any, name: Any) -> Any:
@@ -277,13 +279,13 @@ class Walker:
             return state
         top, left, high, wide = self.boxes[body]
         cells = np.frombuffer(ground, np.uint8).reshape(-1, width).copy()
-        thing = patch(cells, row + top, col + left, high, wide)
-        if thing is None or patch(cells, behind[0] + top, behind[1] + left, high, wide) is None:
+        pushed_cells = patch(cells, row + top, col + left, high, wide)
+        if pushed_cells is None or patch(cells, behind[0] + top, behind[1] + left, high, wide) is None:
             return state
-        there = cells[behind[0] + top : behind[0] + top + high, behind[1] + left : behind[1] + left + wide]
-        shown = np.array(thing, dtype=np.uint8)
-        own = ~np.isin(shown, np.array(self.laws.floor, dtype=np.uint8))
-        there[own] = shown[own]
+        target = cells[behind[0] + top : behind[0] + top + high, behind[1] + left : behind[1] + left + wide]
+        pushed_array = np.array(pushed_cells, dtype=np.uint8)
+        is_figure = ~np.isin(pushed_array, np.array(self.laws.floor, dtype=np.uint8))
+        target[is_figure] = pushed_array[is_figure]
         for r, c, colour in paint:
             cells[row + r, col + c] = colour
         return state._replace(ground=cells.tobytes(), row=row, col=col)
@@ -291,54 +293,62 @@ class Walker:
     def clicked(self, state: State, action: Any) -> State:
         """The state after a click: what it reaches turns."""
         ground = np.frombuffer(state.ground, np.uint8).reshape(-1, state.width)
-        turning = next(iter(self.laws.turns))
-        height, width = len(turning), len(turning[0])
-        for (shown, colour), offsets in self.laws.around.items():
+        turning_look = next(iter(self.laws.turns))
+        height, width = len(turning_look), len(turning_look[0])
+        for (clicked_look, colour), offsets in self.laws.around.items():
             if ground[action.y, action.x] != colour:
                 continue
-            margin = (len(shown) - height) // 2
-            for row, col in self.standing(state, shown, margin):
+            margin = (len(clicked_look) - height) // 2
+            for row, col in self.standing(state, clicked_look, margin):
                 if 0 <= action.y - row - margin < height and 0 <= action.x - col - margin < width:
-                    after = ground.copy()
+                    next_ground = ground.copy()
                     for r, c in offsets:
-                        there = patch(ground, row + r, col + c, height, width)
-                        if there in self.laws.turns:
-                            after[row + r : row + r + height, col + c : col + c + width] = self.laws.turns[there]
-                    return state._replace(ground=after.tobytes())
+                        reached_look = patch(ground, row + r, col + c, height, width)
+                        if reached_look in self.laws.turns:
+                            next_ground[row + r : row + r + height, col + c : col + c + width] = self.laws.turns[reached_look]
+                    return state._replace(ground=next_ground.tobytes())
         return state
 
-    def standing(self, state: State, shown: Any, margin: int) -> list[tuple[int, int]]:
+    def standing(self, state: State, clicked_look: Any, margin: int) -> list[tuple[int, int]]:
         """Where a look that answers to clicks stands: not where parts of several others only look like it."""
         key = state.ground, "standing"
-        turning = next(iter(self.laws.turns))
-        height, width = len(turning), len(turning[0])
+        turning_look = next(iter(self.laws.turns))
+        height, width = len(turning_look), len(turning_look[0])
         if key not in self.met:
-            inner = (((len(look) - height) // 2, look) for look, _ in self.laws.around)
-            found = {(row + m, col + m) for m, look in inner for row, col in self.places(state.ground, state.width, look)}
-            rows, cols = np.array(sorted(found)).reshape(-1, 2).T
-            _, at, counts = np.unique(rows % height * width + cols % width, return_inverse=True, return_counts=True)
-            lost = (abs(rows[:, None] - rows) < height) & (abs(cols[:, None] - cols) < width) & (counts[at] > counts[at][:, None])
-            self.met[key] = {(int(r), int(c)) for r, c, over in zip(rows, cols, lost.any(axis=1), strict=True) if not over}
-        there = self.met[key]
-        return [(r, c) for r, c in self.places(state.ground, state.width, shown) if (r + margin, c + margin) in there]
+            margin_looks = (((len(look) - height) // 2, look) for look, _ in self.laws.around)
+            places = {(row + m, col + m) for m, look in margin_looks for row, col in self.places(state.ground, state.width, look)}
+            rows, cols = np.array(sorted(places)).reshape(-1, 2).T
+            _, groups, counts = np.unique(rows % height * width + cols % width, return_inverse=True, return_counts=True)
+            is_overlapped = (
+                (abs(rows[:, None] - rows) < height)
+                & (abs(cols[:, None] - cols) < width)
+                & (counts[groups] > counts[groups][:, None])
+            )
+            self.met[key] = {
+                (int(r), int(c)) for r, c, is_lost in zip(rows, cols, is_overlapped.any(axis=1), strict=True) if not is_lost
+            }
+        valid_places = self.met[key]
+        return [(r, c) for r, c in self.places(state.ground, state.width, clicked_look) if (r + margin, c + margin) in valid_places]
 
-    def places(self, ground: bytes, width: int, shown: Any) -> list[tuple[int, int]]:
+    def places(self, ground: bytes, width: int, look: Any) -> list[tuple[int, int]]:
         """Where the ground shows a look."""
-        key = ground, shown
+        key = ground, look
         if key not in self.met:
-            self.met[key] = find(np.frombuffer(ground, np.uint8).reshape(-1, width), shown)
-        found: list[tuple[int, int]] = self.met[key]
-        return found
+            self.met[key] = find(np.frombuffer(ground, np.uint8).reshape(-1, width), look)
+        places: list[tuple[int, int]] = self.met[key]
+        return places
 
     def actions(self, state: State) -> Any:
         """Moves, and one click on everything that is known to answer."""
-        tries: list[Any] = [(move, None, None) for move in (self.laws.bodies[state.body]["moves"] if state.body >= 0 else ())]
-        for shown, colour in self.laws.around:
-            margin = (len(shown) - len(next(iter(self.laws.turns)))) // 2
-            inner = [line[margin : len(line) - margin] for line in shown[margin : len(shown) - margin]]
+        candidates: list[Any] = [(move, None, None) for move in (self.laws.bodies[state.body]["moves"] if state.body >= 0 else ())]
+        for clicked_look, colour in self.laws.around:
+            margin = (len(clicked_look) - len(next(iter(self.laws.turns)))) // 2
+            inner = [line[margin : len(line) - margin] for line in clicked_look[margin : len(clicked_look) - margin]]
             r, c = next((r, c) for r, line in enumerate(inner) for c, cell in enumerate(line) if cell == colour)
-            tries += [(self.laws.click, col + c + margin, row + r + margin) for row, col in self.standing(state, shown, margin)]
-        return tuple(tries)
+            candidates += [
+                (self.laws.click, col + c + margin, row + r + margin) for row, col in self.standing(state, clicked_look, margin)
+            ]
+        return tuple(candidates)
 
     def completed(self, state: State) -> bool:
         """Does any of the predicates hold?"""
@@ -349,8 +359,8 @@ class Walker:
             ground = np.frombuffer(state.ground, np.uint8).reshape(-1, state.width)
             return holds(kind, what, ground, lambda look: len(self.places(state.ground, state.width, look)))
         figures = ((state.body, state.row, state.col), *state.mates)
-        homes = {body: self.meets(state.ground, state.width, body, row, col) for body, row, col in figures if body >= 0}
-        return all(home in homes.get(body, ()) for body, home in what)
+        contacts = {body: self.meets(state.ground, state.width, body, row, col) for body, row, col in figures if body >= 0}
+        return all(home in contacts.get(body, ()) for body, home in what)
 
     def render(self, state: State) -> Any:
         frame = np.frombuffer(state.ground, np.uint8).reshape(-1, state.width)
@@ -380,10 +390,10 @@ def turned(state: State) -> State:
 
 def turns(state: State) -> list[State]:
     """The state as each of its figures has it: in the avatar's place, the others its mates."""
-    seen = [state]
+    states = [state]
     for _ in state.mates:
-        seen.append(turned(seen[-1]))
-    return seen
+        states.append(turned(states[-1]))
+    return states
 
 
 def box(body: Any) -> tuple[int, int, int, int]:
@@ -399,5 +409,5 @@ def front(bodies: Any, body: int) -> Any:
     """The one way that an avatar which turns can go as it stands; None for any other."""
     if body < 0 or "turns" not in bodies[body]:
         return None
-    ways = set(bodies[body]["moves"].values())
-    return next(iter(ways)) if len(ways) == 1 else None
+    moves = set(bodies[body]["moves"].values())
+    return next(iter(moves)) if len(moves) == 1 else None

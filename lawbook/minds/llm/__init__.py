@@ -9,7 +9,7 @@ from lawbook.minds.base import Mind
 from lawbook.minds.llm import providers
 
 
-class LanguageSource:
+class LLMSource:
     """The entry point `llm`."""
 
     summary = "A frozen language model: reflects, revises, compiles, judges, simplifies and explores (extra llm)."
@@ -17,15 +17,18 @@ class LanguageSource:
     package = "pydantic_ai"
 
     def names(self) -> Iterable[tuple[str, str]]:
-        return [(f"llm:{about.partition(',')[0]}", about.partition(",")[2].strip()) for about in providers.PROVIDERS.values()]
+        return [
+            (f"llm:{description.partition(',')[0]}", description.partition(",")[2].strip())
+            for description in providers.PROVIDERS.values()
+        ]
 
     def make(self, argument: str, *, images: bool = False) -> Mind:
         """argument: `PROVIDER:MODEL`. images: show it pictures too, where it takes them."""
-        from lawbook.minds.llm.language_mind import LanguageMind
+        from lawbook.minds.llm.language_mind import LLMMind
 
         if not argument:
             raise UsageError("The mind llm needs a model: --mind llm:PROVIDER:MODEL; `lawbook minds` lists the providers.")
-        return LanguageMind(f"llm:{argument}", providers.connect(argument), images=images)
+        return LLMMind(f"llm:{argument}", providers.connect(argument), images=images)
 
 
-SOURCE = LanguageSource()
+SOURCE = LLMSource()

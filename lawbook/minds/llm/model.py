@@ -21,8 +21,8 @@ returns text for the model, its refusals included, and never raises but for Mind
 class ModelError(MindError):
     """A call that gave no answer: provider down, key refused, cap reached. `receipt`: what it cost all the same."""
 
-    def __init__(self, sentence: str, receipt: Receipt | None = None) -> None:
-        super().__init__(sentence)
+    def __init__(self, message: str, receipt: Receipt | None = None) -> None:
+        super().__init__(message)
         self.receipt: Receipt = dict(receipt or {})
 
 
@@ -38,11 +38,11 @@ class Part(NamedTuple):
 class Turn(NamedTuple):
     """Something the model said in this very exchange, and what was said back (a tool's output, or why it could not be read)."""
 
-    said: str
+    answer: str
     reply: str
 
 
-class Picture(NamedTuple):
+class ImagePart(NamedTuple):
     """A PNG image and the line of text that goes before it."""
 
     caption: str
@@ -65,18 +65,18 @@ class Request:
     schema: Mapping[str, Any] = field(default_factory=dict)
     turns: tuple[Turn, ...] = ()
     tools: tuple[Tool, ...] = ()
-    rounds: int = 0
-    pictures: tuple[Picture, ...] = ()
+    max_tool_calls: int = 0
+    images: tuple[ImagePart, ...] = ()
 
     @property
     def text(self) -> str:
         """The user's message as one text, turns included: what is written to files, hashed and counted."""
-        said = "\n\n".join(part.text for part in self.parts)
-        return said + "".join(f"\n\n--- you answered\n{turn.said}\n\n--- and were told\n{turn.reply}" for turn in self.turns)
+        message = "\n\n".join(part.text for part in self.parts)
+        return message + "".join(f"\n\n--- you answered\n{turn.answer}\n\n--- and were told\n{turn.reply}" for turn in self.turns)
 
 
 @dataclass(frozen=True)
-class Reply:
+class ModelReply:
     """What came back. text: the last message's text, or the JSON of a structured answer; it may be empty, cut short or a refusal:
     the operators say so to the model. receipt: see Receipt."""
 
@@ -93,9 +93,9 @@ class Model(Protocol):
     """
 
     name: str
-    tools: bool
-    pictures: bool
+    supports_tools: bool
+    supports_images: bool
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: Request) -> ModelReply:
         """One call, retries for rate limits and overload included. Raises ModelError when no answer can be had."""
         ...

@@ -9,77 +9,88 @@ from typing import Any
 from lawbook.errors import MindError
 from lawbook.minds.base import Case, Exchange
 from lawbook.minds.llm import templates
-from lawbook.minds.llm.model import Model, Part, Picture, Receipt, Request, Turn
-from lawbook.minds.llm.parsing import Unreadable
-from lawbook.minds.llm.tools import ROUNDS, Tools
+from lawbook.minds.llm.model import ImagePart, Model, Part, Receipt, Request, Turn
+from lawbook.minds.llm.parsing import UnreadableAnswerError
+from lawbook.minds.llm.tools import MAX_TOOL_CALLS, Toolset
 
-REPAIRS = 1
+MAX_REPAIRS = 1
 """Times that a model is told why its answer could not be read."""
 
 
-class UnusableError(Exception):
+class UnusableAnswerError(Exception):
     """The model's answer could not be read, and not when asked again either. str(error): why, a sentence for the model."""
 
 
-class Calls:
+class OperatorCaller:
     """The model, as one mind calls it. Keeps nothing of a call but its costs, and those only until they are fetched."""
 
     def __init__(self, model: Model, *, images: bool = False) -> None:
         self.model, self.images = model, images
         self._costs: Counter[str] = Counter()
-        self._told: dict[str, float | int | str] = {}
+        self._notes: dict[str, float | int | str] = {}
 
     def ask[Answer](
         self,
         op: str,
         case: Case,
         parts: list[Part],
-        read: Callable[[str, bool], Answer],
+        parse: Callable[[str, bool], Answer],
         schema: Mapping[str, Any],
         *,
-        tools: Tools | None = None,
-        also: str = "",
-        pictures: Callable[[], tuple[Picture, ...]] = tuple,
+        tools: Toolset | None = None,
+        extra_prompt: str = "",
+        make_images: Callable[[], tuple[ImagePart, ...]] = tuple,
     ) -> Answer:
         """The operator's answer, read. parts: without the task, which is put after them, and the prompt `also` after that.
 
         Raises UnusableError, MindError."""
-        book = case.needs_rulebook
-        system, task = templates.system(op, book), templates.prompt(op, book)
-        spoken = tools is not None and not self.model.tools
-        closer = [Part("tools", templates.prompt("tools", book, later=bool(case.history)))] if spoken else []
-        asked = [*parts, *closer, Part("task", task), *([Part(also, templates.prompt(also, book))] if also else [])]
-        shown = pictures() if self.images and self.model.pictures else ()
-        native = tools.functions() if tools is not None and not spoken else ()
+        has_rulebook = case.needs_rulebook
+        system, task = templates.build_system_prompt(op, has_rulebook), templates.load_prompt(op, has_rulebook)
+        uses_text_tools = tools is not None and not self.model.supports_tools
+        tool_parts = (
+            [Part("tools", templates.load_prompt("tools", has_rulebook, later=bool(case.history)))] if uses_text_tools else []
+        )
+        message_parts = [
+            *parts,
+            *tool_parts,
+            Part("task", task),
+            *([Part(extra_prompt, templates.load_prompt(extra_prompt, has_rulebook))] if extra_prompt else []),
+        ]
+        images = make_images() if self.images and self.model.supports_images else ()
+        native_tools = tools.list_functions() if tools is not None and not uses_text_tools else ()
         turns: list[Turn] = []
-        repairs = looks = 0
+        repairs = tool_calls = 0
         while True:
-            request = Request(op, system, tuple(asked), schema, tuple(turns), native, ROUNDS if native else 0, shown)
-            said = self._exchange(case, request)
-            look = tools.asked(said) if spoken and tools is not None and looks <= ROUNDS else None
-            if look is not None:
-                looks += 1
-                turns.append(Turn(said, look()))
+            request = Request(
+                op, system, tuple(message_parts), schema, tuple(turns), native_tools, MAX_TOOL_CALLS if native_tools else 0, images
+            )
+            answer = self._exchange(case, request)
+            tool_call = (
+                tools.parse_tool_request(answer) if uses_text_tools and tools is not None and tool_calls <= MAX_TOOL_CALLS else None
+            )
+            if tool_call is not None:
+                tool_calls += 1
+                turns.append(Turn(answer, tool_call()))
                 continue
             try:
-                return read(said, repairs >= REPAIRS)
-            except Unreadable as error:
-                sentence = str(error) if said.strip() else f"Your answer was empty. {error}"
-            if repairs >= REPAIRS:
-                raise UnusableError(f"The answer to {op} could not be used: {sentence}")
+                return parse(answer, repairs >= MAX_REPAIRS)
+            except UnreadableAnswerError as error:
+                problem = str(error) if answer.strip() else f"Your answer was empty. {error}"
+            if repairs >= MAX_REPAIRS:
+                raise UnusableAnswerError(f"The answer to {op} could not be used: {problem}")
             repairs += 1
-            turns.append(Turn(said, f"{sentence} Answer again, whole, in the form that was asked for."))
+            turns.append(Turn(answer, f"{problem} Answer again, whole, in the form that was asked for."))
 
-    def mark(self, name: str, value: str) -> None:
+    def add_note(self, name: str, value: str) -> None:
         """Something to be known of this call in the ledger."""
-        self._told[name] = value
+        self._notes[name] = value
 
     def receipt(self) -> Receipt:
         """What the calls since the last receipt cost, where no desk has written that down already; and what was marked."""
-        costs: dict[str, float | int | str] = {**self._told, **self._costs}
+        costs: dict[str, float | int | str] = {**self._notes, **self._costs}
         if costs and not self._costs:
             costs["requests"] = 0  # they stand in the ledger, each by itself
-        self._costs, self._told = Counter(), {}
+        self._costs, self._notes = Counter(), {}
         return costs
 
     def _exchange(self, case: Case, request: Request) -> str:
@@ -87,22 +98,22 @@ class Calls:
             reply = self.model.ask(request)
             return Exchange(reply.text, {**reply.receipt, "prompt": version})
 
-        version = templates.version(request.op)
-        whole = f"{request.system}\n\n{request.text}"
-        if case.desk is not None:
-            return case.desk.exchange(request.op, whole, ask)
+        version = templates.compute_version(request.op)
+        request_text = f"{request.system}\n\n{request.text}"
+        if case.tools is not None:
+            return case.tools.exchange(request.op, request_text, ask)
         try:
-            given = ask()
+            exchange = ask()
         except MindError as error:
-            self._count(getattr(error, "receipt", {}))
+            self._add_cost(getattr(error, "receipt", {}))
             raise
-        self._count(given.receipt)
-        return given.answer
+        self._add_cost(exchange.receipt)
+        return exchange.answer
 
-    def _count(self, receipt: Receipt) -> None:
+    def _add_cost(self, receipt: Receipt) -> None:
         self._costs["requests"] += int(receipt.get("requests", 1))
         for name, value in receipt.items():
             if isinstance(value, str):
-                self._told[name] = value
+                self._notes[name] = value
             elif name != "requests":
                 self._costs[name] += value  # type: ignore[assignment]

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-MAX_ANSWER = 2_000_000
+MAX_ANSWER_CHARS = 2_000_000
 """Characters of an answer that are looked at."""
 
-_NAME = re.compile(r"(?<![\w./-])(?:[\w.-]+/){0,8}([A-Za-z_]\w{0,63}\.(?:py|md))(?!\w)")
+_FILE_NAME = re.compile(r"(?<![\w./-])(?:[\w.-]+/){0,8}([A-Za-z_]\w{0,63}\.(?:py|md))(?!\w)")
 _FENCE = re.compile(r" {0,8}(`{3,}|~{3,})(.*)")
 _SEARCH, _MIDDLE, _REPLACE = (
     re.compile(r"\s*<{5,}\s*SEARCH\b"),
@@ -24,7 +24,7 @@ _SEARCH, _MIDDLE, _REPLACE = (
 _DECORATION = " \t>*#_-`|•"
 
 
-class Unreadable(Exception):  # noqa: N818 - it is what the answer was
+class UnreadableAnswerError(Exception):
     """str(error): one sentence for the model that says what to answer instead."""
 
 
@@ -46,7 +46,7 @@ class Block(NamedTuple):
 
 
 @dataclass
-class Said:
+class ParsedAnswer:
     """An answer taken apart. lines: those outside of blocks and edits."""
 
     lines: list[str] = field(default_factory=list)
@@ -54,9 +54,9 @@ class Said:
     edits: list[Edit] = field(default_factory=list)
 
 
-def clean(text: str) -> str:
+def clean_answer(text: str) -> str:
     """Line ends as LF; no byte order mark, no NUL, no half surrogates, no thinking aloud in tags; not endlessly long."""
-    text = text[:MAX_ANSWER].encode("utf-8", "replace").decode("utf-8", "replace")
+    text = text[:MAX_ANSWER_CHARS].encode("utf-8", "replace").decode("utf-8", "replace")
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\ufeff", "").replace("\x00", "")
     for tag in ("think", "thinking"):
         start = text.find(f"<{tag}>")
@@ -69,156 +69,167 @@ def clean(text: str) -> str:
 # -- JSON -----------------------------------------------------------------------------------------------
 
 
-def json_in(text: str, names: Iterable[str]) -> Mapping[str, Any] | None:
+def find_json_object(text: str, names: Iterable[str]) -> Mapping[str, Any] | None:
     """The JSON object in `text` that has one of these names; None when the answer is not meant as JSON. Raises Unreadable."""
     expected = set(names)
-    starts = [k for k, sign in enumerate(text[:20_000]) if sign == "{"][:50]
-    decoder, why = json.JSONDecoder(strict=False), ""
+    starts = [k for k, character in enumerate(text[:20_000]) if character == "{"][:50]
+    decoder, problem = json.JSONDecoder(strict=False), ""
     for start in starts:
         try:
-            found, _ = decoder.raw_decode(text, start)
+            value, _ = decoder.raw_decode(text, start)
         except (ValueError, RecursionError) as error:
-            why = why or str(error)
+            problem = problem or str(error)
             continue
-        if isinstance(found, dict) and expected & set(found):
-            return found
-    meant = text.lstrip("`json \n").startswith("{") and any(f'"{name}"' in text for name in expected)
-    if meant:
-        raise Unreadable(f"The JSON of your answer is malformed ({why[:120]}); answer with one complete JSON object.")
+        if isinstance(value, dict) and expected & set(value):
+            return value
+    is_meant_as_json = text.lstrip("`json \n").startswith("{") and any(f'"{name}"' in text for name in expected)
+    if is_meant_as_json:
+        raise UnreadableAnswerError(
+            f"The JSON of your answer is malformed ({problem[:120]}); answer with one complete JSON object."
+        )
     return None
 
 
 # -- blocks, edits and the lines between ----------------------------------------------------------------
 
 
-def take_apart(text: str) -> Said:
+def parse_answer(text: str) -> ParsedAnswer:
     """Fenced blocks and edits of a cleaned answer, each with the file named just before it. Raises Unreadable for half an edit."""
-    said, near = Said(), ""
+    answer, preceding_name = ParsedAnswer(), ""
     lines = text.split("\n")
     k = 0
     while k < len(lines):
         line = lines[k]
         if _SEARCH.match(line):
-            edit, k = _edit(lines, k, near)
-            said.edits.append(edit)
+            edit, k = _parse_edit(lines, k, preceding_name)
+            answer.edits.append(edit)
             continue
         fence = _FENCE.fullmatch(line)
         if fence:
-            block, inner, k = _block(lines, k, fence[1], fence[2].strip(), near)
-            said.edits += inner
-            near = block.name if inner else ""  # further edits are of the same file, a further block is not
-            if block.body.strip() or not inner:
-                said.blocks.append(block)
+            block, block_edits, k = _parse_block(lines, k, fence[1], fence[2].strip(), preceding_name)
+            answer.edits += block_edits
+            preceding_name = block.name if block_edits else ""  # further edits are of the same file, a further block is not
+            if block.body.strip() or not block_edits:
+                answer.blocks.append(block)
             continue
-        said.lines.append(line)
+        answer.lines.append(line)
         if line.strip():
-            near = _named(line)
+            preceding_name = _find_file_name(line)
         k += 1
-    return said
+    return answer
 
 
-def _block(lines: list[str], k: int, mark: str, info: str, near: str) -> tuple[Block, list[Edit], int]:
+def _parse_block(lines: list[str], k: int, fence_mark: str, info: str, preceding_name: str) -> tuple[Block, list[Edit], int]:
     """The block that opens in line k; what it holds of edits; the line after it."""
-    name = _named(info) or ("" if info.lower().startswith("py") and near.endswith(".md") else near)
-    prose = info.lower().startswith(("md", "markdown")) or name.endswith(".md")
+    name = _find_file_name(info) or ("" if info.lower().startswith("py") and preceding_name.endswith(".md") else preceding_name)
+    is_markdown = info.lower().startswith(("md", "markdown")) or name.endswith(".md")
     body: list[str] = []
     edits: list[Edit] = []
-    depth, closed = 1, False
+    depth, is_closed = 1, False
     k += 1
     while k < len(lines):
         line = lines[k]
         if _SEARCH.match(line):
-            named = next((found for one in reversed(body) if one.strip() for found in [_named(one)] if found), name)
-            edit, k = _edit(lines, k, named)
+            edit_file = next(
+                (
+                    candidate
+                    for body_line in reversed(body)
+                    if body_line.strip()
+                    for candidate in [_find_file_name(body_line)]
+                    if candidate
+                ),
+                name,
+            )
+            edit, k = _parse_edit(lines, k, edit_file)
             edits.append(edit)
             continue
         fence = _FENCE.fullmatch(line)
-        if fence and fence[1][0] == mark[0] and len(fence[1]) >= len(mark):
+        if fence and fence[1][0] == fence_mark[0] and len(fence[1]) >= len(fence_mark):
             if not fence[2].strip():
                 depth -= 1
-            elif prose:  # a block within a rulebook
+            elif is_markdown:  # a block within a rulebook
                 depth += 1
             else:  # the next one begins, and this one's end was forgotten
-                closed = True
+                is_closed = True
                 break
             if depth == 0:
-                closed, k = True, k + 1
+                is_closed, k = True, k + 1
                 break
         body.append(line)
         k += 1
     if edits:
-        body = [line for line in body if not _named(line) or len(line) > 120]
-    if not _named(info) and not edits:
-        first = next((line for line in body if line.strip()), "")
-        if first.lstrip().startswith(("#", "<!--")) and _NAME.fullmatch(first.strip(" \t#<>!-:")):
-            name = _named(first)
-    return Block(name, info, "\n".join(body), closed), edits, k
+        body = [line for line in body if not _find_file_name(line) or len(line) > 120]
+    if not _find_file_name(info) and not edits:
+        first_line = next((line for line in body if line.strip()), "")
+        if first_line.lstrip().startswith(("#", "<!--")) and _FILE_NAME.fullmatch(first_line.strip(" \t#<>!-:")):
+            name = _find_file_name(first_line)
+    return Block(name, info, "\n".join(body), is_closed), edits, k
 
 
-def _edit(lines: list[str], k: int, name: str) -> tuple[Edit, int]:
+def _parse_edit(lines: list[str], k: int, name: str) -> tuple[Edit, int]:
     """The edit that begins in line k, and the line after it."""
     middle = next((j for j in range(k + 1, len(lines)) if _MIDDLE.match(lines[j])), None)
     end = None if middle is None else next((j for j in range(middle + 1, len(lines)) if _REPLACE.match(lines[j])), None)
     if middle is None or end is None:
         missing = "no ======= line" if middle is None else "no >>>>>>> REPLACE line"
-        raise Unreadable(
+        raise UnreadableAnswerError(
             f"An edit that begins with <<<<<<< SEARCH has {missing}; was your answer cut short? Write each edit whole."
         )
-    named = _named(lines[k]) or name
-    return Edit(named, "\n".join(lines[k + 1 : middle]), "\n".join(lines[middle + 1 : end])), end + 1
+    file_name = _find_file_name(lines[k]) or name
+    return Edit(file_name, "\n".join(lines[k + 1 : middle]), "\n".join(lines[middle + 1 : end])), end + 1
 
 
-def _named(line: str) -> str:
+def _find_file_name(line: str) -> str:
     """The file that a line names, or an empty string. A long line is prose that mentions one."""
     if len(line) > 120:
         return ""
-    found = _NAME.findall(line)
-    return str(found[-1]) if len(found) == 1 else ""
+    names = _FILE_NAME.findall(line)
+    return str(names[-1]) if len(names) == 1 else ""
 
 
 # -- fields ---------------------------------------------------------------------------------------------
 
 
-def fields(lines: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+def find_fields(lines: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """What stands after each `NAME:` (or under a heading NAME), up to the next of the names. The last one counts when repeated."""
-    found: dict[str, list[str]] = {}
+    lines_by_name: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in lines:
-        started = _field(line, names)
-        if started is not None:
-            name, rest = started
-            current = found[name] = [rest]
+        field_start = _match_field(line, names)
+        if field_start is not None:
+            name, rest = field_start
+            current = lines_by_name[name] = [rest]
         elif current is not None:
             current.append(line)
-    return {name: "\n".join(text).strip().strip("*").strip() for name, text in found.items()}
+    return {name: "\n".join(field_lines).strip().strip("*").strip() for name, field_lines in lines_by_name.items()}
 
 
-def _field(line: str, names: Sequence[str]) -> tuple[str, str] | None:
-    bare = line.strip().lstrip(_DECORATION)
+def _match_field(line: str, names: Sequence[str]) -> tuple[str, str] | None:
+    stripped = line.strip().lstrip(_DECORATION)
     for name in names:
-        if bare[: len(name)].upper() != name:
+        if stripped[: len(name)].upper() != name:
             continue
-        rest = bare[len(name) :].lstrip("*_` \t")
+        rest = stripped[len(name) :].lstrip("*_` \t")
         if rest[:1] in (":", "="):
             return name, rest[1:].strip().lstrip("*_").strip()
-        if not rest and line.strip() != bare:  # a heading, or bold
+        if not rest and line.strip() != stripped:  # a heading, or bold
             return name, ""
     return None
 
 
-def word(text: str, choices: Sequence[str]) -> str | None:
+def match_choice(text: str, choices: Sequence[str]) -> str | None:
     """The one of `choices` that a field's text begins with, or the only one it names; None when there is none, or more."""
-    plain = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+    normalized = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
     for choice in sorted(choices, key=len, reverse=True):
-        if plain == choice or plain.startswith(f"{choice}_"):
+        if normalized == choice or normalized.startswith(f"{choice}_"):
             return choice
-    named = [choice for choice in choices if f"_{choice}_" in f"_{plain}_"]
-    return named[0] if len(named) == 1 else None
+    mentioned = [choice for choice in choices if f"_{choice}_" in f"_{normalized}_"]
+    return mentioned[0] if len(mentioned) == 1 else None
 
 
-def outside(said: Said) -> Iterator[str]:
+def iterate_field_lines(answer: ParsedAnswer) -> Iterator[str]:
     """Lines where fields may stand: those between the blocks; where there are none, everything, for a model that fences all."""
-    yield from said.lines
-    if not any(line.strip() for line in said.lines):
-        for block in said.blocks:
+    yield from answer.lines
+    if not any(line.strip() for line in answer.lines):
+        for block in answer.blocks:
             yield from block.body.split("\n")

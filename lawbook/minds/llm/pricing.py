@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-UNKNOWN_HOUSES = ("openai-compatible", "ollama")
+UNPRICED_PROVIDERS = ("openai-compatible", "ollama")
 """Whoever serves these is known by address alone: a model's name says nothing about what it costs there."""
 
 
-def price(response: Any) -> float | None:
+def price_response(response: Any) -> float | None:
     """Dollars of one pydantic-ai ModelResponse: what the provider says, else what its price list says; None where nobody knows."""
-    told = (response.provider_details or {}).get("cost")
-    if isinstance(told, int | float):
-        return float(told)
+    reported_cost = (response.provider_details or {}).get("cost")
+    if isinstance(reported_cost, int | float):
+        return float(reported_cost)
     try:
-        if response.provider_name not in UNKNOWN_HOUSES:
+        if response.provider_name not in UNPRICED_PROVIDERS:
             return float(response.cost().total_price)
         from genai_prices import calc_price
 
@@ -26,7 +26,7 @@ def price(response: Any) -> float | None:
 
 
 @dataclass
-class Bill:
+class CallCost:
     """What one call has cost so far, all requests to the provider together, those that failed too.
 
     dollars: None as soon as one answer had no known price. waited: seconds between tries. See model.Receipt for the names.
@@ -55,12 +55,12 @@ class Bill:
         self.cache_write_tokens += usage.cache_write_tokens
         self.output_tokens += usage.output_tokens
         self.reasoning_tokens += usage.output_reasoning_tokens or usage.details.get("reasoning_tokens", 0)
-        cost = price(response)
+        cost = price_response(response)
         self.dollars = None if cost is None or self.dollars is None else self.dollars + cost
 
-    def receipt(self) -> dict[str, float | int | str]:
+    def build_receipt(self) -> dict[str, float | int | str]:
         """Without what is unknown: no dollars where there is no price, or where nothing was answered."""
-        told: dict[str, float | int | str] = {name: value for name, value in vars(self).items() if value or name == "requests"}
+        receipt: dict[str, float | int | str] = {name: value for name, value in vars(self).items() if value or name == "requests"}
         if self.dollars is not None and self.input_tokens + self.output_tokens:
-            told["dollars"] = self.dollars
-        return told
+            receipt["dollars"] = self.dollars
+        return receipt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lawbook.core.plugins import nearest
+from lawbook.core.plugins import suggest_name
 from lawbook.errors import UsageError
 from lawbook.minds.llm.model import Model
 
@@ -20,12 +20,12 @@ def connect(address: str) -> Model:
     """The model at `provider:MODEL`, or `files:DIR`. Raises UsageError for an unknown provider, a missing model, extra or key."""
     provider, _, rest = address.partition(":")
     if provider == "files":
-        from lawbook.minds.llm.file_queue import files_model
+        from lawbook.minds.llm.file_queue import make_file_queue_model
 
-        return files_model(rest)
+        return make_file_queue_model(rest)
     if provider not in PROVIDERS:
-        near = nearest(provider, PROVIDERS)
-        raise UsageError(f"There is no provider {provider!r} of models.{near} There is: {', '.join(PROVIDERS)}.")
+        suggestion = suggest_name(provider, PROVIDERS)
+        raise UsageError(f"There is no provider {provider!r} of models.{suggestion} There is: {', '.join(PROVIDERS)}.")
     if not rest:
         raise UsageError(f"{provider} needs the name of a model: {PROVIDERS[provider].partition(',')[0]}.")
     try:
@@ -35,5 +35,5 @@ def connect(address: str) -> Model:
             f"Language models need {error.name}, which is not installed; pip install 'lawbook[llm]' (in a clone: "
             "pip install '.[llm]') brings it."
         ) from error
-    found: Model = pydantic_model.connect(address)
-    return found
+    model: Model = pydantic_model.connect(address)
+    return model

@@ -22,25 +22,27 @@ from pydantic_ai.tools import ToolDefinition
 from lawbook.core import spending
 from lawbook.errors import MindError
 from lawbook.minds.llm import retries
-from lawbook.minds.llm.model import ModelError, Reply, Request, Tool
-from lawbook.minds.llm.model_address import Manner, model_at
-from lawbook.minds.llm.pricing import Bill
+from lawbook.minds.llm.model import ModelError, ModelReply, Request, Tool
+from lawbook.minds.llm.model_address import ModelOptions, make_model
+from lawbook.minds.llm.pricing import CallCost
 
-LONG = ("revise", "compile", "simplify")
+TEXT_OPERATORS = ("revise", "compile", "simplify")
 """Operators that answer with whole texts: as text unless a schema was asked for."""
-CACHE_POINTS = 3
+MAX_CACHE_POINTS = 3
 """A provider keeps four; the system prompt and the tools lie before the first."""
 
-_ANSWER = "answer"
-_AS_JSON = "Give that answer as the JSON object that is asked for, its fields in place of the lines and blocks described above."
-_SPENT = "No more looks; answer now."
-_FINISH = {"length": "length", "content_filter": "refused", "error": "error"}
+_ANSWER_TOOL = "answer"
+_JSON_INSTRUCTION = (
+    "Give that answer as the JSON object that is asked for, its fields in place of the lines and blocks described above."
+)
+_NO_CALLS_LEFT = "No more looks; answer now."
+_FINISH_REASONS = {"length": "length", "content_filter": "refused", "error": "error"}
 
 
 def connect(address: str) -> PydanticModel:
     """The model at `provider:MODEL?option=value`. Raises UsageError. Sends nothing."""
-    model, manner = model_at(address)
-    return PydanticModel(model, name=address.partition("?")[0], manner=manner)
+    model, options = make_model(address)
+    return PydanticModel(model, name=address.partition("?")[0], options=options)
 
 
 class PydanticModel:
@@ -55,31 +57,42 @@ class PydanticModel:
         model: Provided,
         *,
         name: str = "",
-        manner: Manner | None = None,
-        pause: float = 2.0,
+        options: ModelOptions | None = None,
+        first_pause: float = 2.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._model, self._manner, self._pause, self._sleep = model, manner or Manner(output="text"), pause, sleep
+        self._model, self._options, self._pause, self._sleep = (
+            model,
+            options or ModelOptions(output_mode="text"),
+            first_pause,
+            sleep,
+        )
         profile: Any = model.profile
         self.name = name or f"{model.system}:{model.model_name}"
-        self.tools = bool(profile.get("supports_tools", True)) if self._manner.tools is None else self._manner.tools
-        self.pictures = bool(profile.get("supports_image_input")) if self._manner.pictures is None else self._manner.pictures
-        self._keeps_cache = bool(profile.get("supports_cache") or profile.get("openai_supports_prompt_cache_breakpoints"))
-        self._output = self._manner.output
-        if self._output == "auto":
-            self._output = "native" if profile.get("supports_json_schema_output") else "tool" if self.tools else "text"
-        self._auto = self._manner.output == "auto"
+        self.supports_tools = (
+            bool(profile.get("supports_tools", True)) if self._options.supports_tools is None else self._options.supports_tools
+        )
+        self.supports_images = (
+            bool(profile.get("supports_image_input")) if self._options.supports_images is None else self._options.supports_images
+        )
+        self._supports_cache = bool(profile.get("supports_cache") or profile.get("openai_supports_prompt_cache_breakpoints"))
+        self._output_mode = self._options.output_mode
+        if self._output_mode == "auto":
+            self._output_mode = (
+                "native" if profile.get("supports_json_schema_output") else "tool" if self.supports_tools else "text"
+            )
+        self._is_auto_output = self._options.output_mode == "auto"
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: Request) -> ModelReply:
         """One call: every request to the provider that it takes. Raises ModelError when no answer can be had."""
-        bill = Bill(self.name)
+        cost = CallCost(self.name)
         try:
-            return self._asked(request, bill)
+            return self._ask_with_tools(request, cost)
         except ModelError:
             raise
         except MindError as error:  # a cap, or a tool that says so
-            raise ModelError(str(error), bill.receipt()) from error
+            raise ModelError(str(error), cost.build_receipt()) from error
 
     def close(self) -> None:
         """Let go of connections. Another `ask` makes new ones."""
@@ -90,25 +103,29 @@ class PydanticModel:
 
     # -- one call --------------------------------------------------------------------------------------------------------------
 
-    def _asked(self, request: Request, bill: Bill) -> Reply:
-        tools = {tool.__name__: tool for tool in request.tools} if self.tools else {}
-        sent, left = self._messages(request, self._shape(request)), request.rounds
+    def _ask_with_tools(self, request: Request, cost: CallCost) -> ModelReply:
+        tools = {tool.__name__: tool for tool in request.tools} if self.supports_tools else {}
+        messages, calls_left = self._build_messages(request, self._pick_output_mode(request)), request.max_tool_calls
         while True:
-            response = self._answered(request, sent, tuple(tools.values()), left > 0, bill)
-            calls = [call for call in response.tool_calls if call.tool_name != _ANSWER]
-            final = next((call for call in response.tool_calls if call.tool_name == _ANSWER), None)
-            if final is not None or not calls or not tools or left < 0:
+            response = self._request_with_retries(request, messages, tuple(tools.values()), calls_left > 0, cost)
+            calls = [call for call in response.tool_calls if call.tool_name != _ANSWER_TOOL]
+            answer_call = next((call for call in response.tool_calls if call.tool_name == _ANSWER_TOOL), None)
+            if answer_call is not None or not calls or not tools or calls_left < 0:
                 break
-            bill.tool_calls += len(calls)
-            told: list[m.ModelRequestPart] = []
+            cost.tool_calls += len(calls)
+            results: list[m.ModelRequestPart] = []
             for call in calls:
-                told.append(m.ToolReturnPart(call.tool_name, self._used(tools, call) if left > 0 else _SPENT, call.tool_call_id))
-                left -= 1
-            sent = [*sent, response, m.ModelRequest(told)]
-        bill.finish = _FINISH.get(response.finish_reason or "", "stop")
-        return Reply(final.args_as_json_str() if final is not None else response.text or "", bill.receipt())
+                results.append(
+                    m.ToolReturnPart(
+                        call.tool_name, self._call_tool(tools, call) if calls_left > 0 else _NO_CALLS_LEFT, call.tool_call_id
+                    )
+                )
+                calls_left -= 1
+            messages = [*messages, response, m.ModelRequest(results)]
+        cost.finish = _FINISH_REASONS.get(response.finish_reason or "", "stop")
+        return ModelReply(answer_call.args_as_json_str() if answer_call is not None else response.text or "", cost.build_receipt())
 
-    def _used(self, tools: dict[str, Tool], call: m.ToolCallPart) -> str:
+    def _call_tool(self, tools: dict[str, Tool], call: m.ToolCallPart) -> str:
         """What a tool says; what is no call of one is told to the model."""
         tool = tools.get(call.tool_name)
         if tool is None:
@@ -116,53 +133,58 @@ class PydanticModel:
         try:
             return pydantic.validate_call(tool)(**call.args_as_dict(raise_if_invalid=True))
         except (pydantic.ValidationError, TypeError, ValueError) as error:
-            problem = error.errors()[0]["msg"] if isinstance(error, pydantic.ValidationError) else str(error)
-            return f"These are not the arguments of {call.tool_name}: {problem[:300]}"
+            reason = error.errors()[0]["msg"] if isinstance(error, pydantic.ValidationError) else str(error)
+            return f"These are not the arguments of {call.tool_name}: {reason[:300]}"
 
-    def _answered(
-        self, request: Request, sent: list[m.ModelMessage], tools: tuple[Tool, ...], may_look: bool, bill: Bill
+    def _request_with_retries(
+        self, request: Request, messages: list[m.ModelMessage], tools: tuple[Tool, ...], may_use_tools: bool, cost: CallCost
     ) -> m.ModelResponse:
         """One answer of the provider, however many tries it takes. Raises ModelError."""
-        tries = 0
+        attempts = 0
         while True:
-            spending.allow(bill.receipt())
-            bill.requests, tries, began = bill.requests + 1, tries + 1, time.perf_counter()
-            shape = self._shape(request)
+            spending.check_request(cost.build_receipt())
+            cost.requests, attempts, started_at = cost.requests + 1, attempts + 1, time.perf_counter()
+            output_mode = self._pick_output_mode(request)
             try:
-                response = self._run(sent, shape, request, tools, may_look)
-                bill.add(response)
+                response = self._send_request(messages, output_mode, request, tools, may_use_tools)
+                cost.add(response)
                 if not response.parts and response.finish_reason is None and not response.usage.output_tokens:
                     raise UnexpectedModelBehavior("an empty answer")
                 return response
             except (AgentRunError, UserError, OSError) as error:
-                bill.failures += 1
-                if shape != "text" and retries.shape_refused(error):
-                    self._output = "tool" if shape == "native" and self.tools and self._auto else "text"
-                    sent = [*self._messages(request, self._shape(request)), *sent[len(self._messages(request, shape)) :]]
+                cost.failures += 1
+                if output_mode != "text" and retries.is_output_mode_refused(error):
+                    self._output_mode = (
+                        "tool" if output_mode == "native" and self.supports_tools and self._is_auto_output else "text"
+                    )
+                    messages = [
+                        *self._build_messages(request, self._pick_output_mode(request)),
+                        *messages[len(self._build_messages(request, output_mode)) :],
+                    ]
                     continue
-                pause = retries.wait(error, tries, self._pause)
-                if not retries.passes(error) or tries >= retries.TRIES or pause > retries.LONGEST:
-                    raise ModelError(retries.sentence(error, self.name, tries), bill.receipt()) from error
-                bill.retries, bill.waited = bill.retries + 1, bill.waited + pause
+                pause = retries.compute_delay(error, attempts, self._pause)
+                if not retries.is_transient(error) or attempts >= retries.MAX_ATTEMPTS or pause > retries.MAX_WAIT_SECONDS:
+                    raise ModelError(retries.format_failure(error, self.name, attempts), cost.build_receipt()) from error
+                cost.retries, cost.waited = cost.retries + 1, cost.waited + pause
             finally:
-                bill.seconds += time.perf_counter() - began
+                cost.seconds += time.perf_counter() - started_at
             self._sleep(pause)
 
-    def _run(
-        self, sent: list[m.ModelMessage], shape: str, request: Request, tools: tuple[Tool, ...], may_look: bool
+    def _send_request(
+        self, messages: list[m.ModelMessage], output_mode: str, request: Request, tools: tuple[Tool, ...], may_use_tools: bool
     ) -> m.ModelResponse:
-        settings = cast(ModelSettings, dict(self._manner.settings or {}))
-        if tools and not may_look:
+        settings = cast(ModelSettings, dict(self._options.settings or {}))
+        if tools and not may_use_tools:
             settings["tool_choice"] = "none"
-        asked = model_request(
+        coroutine = model_request(
             self._model,
-            sent,
+            messages,
             model_settings=settings,
-            model_request_parameters=_parameters(request, shape, tools),
+            model_request_parameters=_build_parameters(request, output_mode, tools),
         )
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-        task = self._loop.create_task(asked)
+        task = self._loop.create_task(coroutine)
         try:
             return self._loop.run_until_complete(task)
         except BaseException:  # Ctrl-C too: nothing of it may go on behind our back
@@ -173,45 +195,47 @@ class PydanticModel:
 
     # -- what is sent ------------------------------------------------------------------------------------------------------------
 
-    def _shape(self, request: Request) -> str:
+    def _pick_output_mode(self, request: Request) -> str:
         """text, native or tool: how this request's answer is asked for."""
-        return "text" if not request.schema or (self._auto and request.op in LONG) else self._output
+        return "text" if not request.schema or (self._is_auto_output and request.op in TEXT_OPERATORS) else self._output_mode
 
-    def _messages(self, request: Request, shape: str) -> list[m.ModelMessage]:
-        content: list[m.UserContent] = [*self._parts(request)]
-        for picture in request.pictures if self.pictures else ():
-            content += [picture.caption, m.BinaryContent(picture.png, media_type="image/png")]
-        if shape != "text" and not request.turns:
-            content.append(_AS_JSON)
-        whole: str | list[m.UserContent] = content
+    def _build_messages(self, request: Request, output_mode: str) -> list[m.ModelMessage]:
+        content: list[m.UserContent] = [*self._build_content(request)]
+        for image in request.images if self.supports_images else ():
+            content += [image.caption, m.BinaryContent(image.png, media_type="image/png")]
+        if output_mode != "text" and not request.turns:
+            content.append(_JSON_INSTRUCTION)
+        prompt: str | list[m.UserContent] = content
         if all(isinstance(item, str) for item in content):
-            whole = "\n\n".join(item for item in content if isinstance(item, str))
-        found: list[m.ModelMessage] = [m.ModelRequest([m.SystemPromptPart(request.system), m.UserPromptPart(whole)])]
+            prompt = "\n\n".join(item for item in content if isinstance(item, str))
+        messages: list[m.ModelMessage] = [m.ModelRequest([m.SystemPromptPart(request.system), m.UserPromptPart(prompt)])]
         for turn in request.turns:
-            found.append(m.ModelResponse([m.TextPart(turn.said or "(no answer)")]))
-            found.append(m.ModelRequest([m.UserPromptPart(turn.reply)]))
-        return found
+            messages.append(m.ModelResponse([m.TextPart(turn.answer or "(no answer)")]))
+            messages.append(m.ModelRequest([m.UserPromptPart(turn.reply)]))
+        return messages
 
-    def _parts(self, request: Request) -> list[m.UserContent]:
+    def _build_content(self, request: Request) -> list[m.UserContent]:
         """The parts' text, with a cache point after each of the last few stable ones where the provider keeps such."""
-        stable = [k for k, part in enumerate(request.parts) if part.stable]
-        points = set(stable[-CACHE_POINTS:]) if self._keeps_cache else set()
-        found: list[m.UserContent] = []
-        block: list[str] = []
+        stable_indices = [k for k, part in enumerate(request.parts) if part.stable]
+        cache_points = set(stable_indices[-MAX_CACHE_POINTS:]) if self._supports_cache else set()
+        content: list[m.UserContent] = []
+        texts: list[str] = []
         for k, part in enumerate(request.parts):
-            block.append(part.text)
-            if k in points and part.text:
-                found += ["\n\n".join(block), m.CachePoint()]
-                block = []
-        return [*found, "\n\n".join(block)] if block else found
+            texts.append(part.text)
+            if k in cache_points and part.text:
+                content += ["\n\n".join(texts), m.CachePoint()]
+                texts = []
+        return [*content, "\n\n".join(texts)] if texts else content
 
 
-def _parameters(request: Request, shape: str, tools: Sequence[Tool]) -> ModelRequestParameters:
+def _build_parameters(request: Request, output_mode: str, tools: Sequence[Tool]) -> ModelRequestParameters:
     schema = dict(request.schema)
-    given = ModelRequestParameters(function_tools=[ToolOf(tool, takes_ctx=False).tool_def for tool in tools])
-    if shape == "native":
-        return replace(given, output_mode="native", output_object=OutputObjectDefinition(schema, name=_ANSWER))
-    if shape == "tool":
-        answer = ToolDefinition(name=_ANSWER, parameters_json_schema=schema, description="Gives your answer.", kind="output")
-        return replace(given, output_mode="tool", output_tools=[answer], allow_text_output=True)
-    return given
+    parameters = ModelRequestParameters(function_tools=[ToolOf(tool, takes_ctx=False).tool_def for tool in tools])
+    if output_mode == "native":
+        return replace(parameters, output_mode="native", output_object=OutputObjectDefinition(schema, name=_ANSWER_TOOL))
+    if output_mode == "tool":
+        answer_tool = ToolDefinition(
+            name=_ANSWER_TOOL, parameters_json_schema=schema, description="Gives your answer.", kind="output"
+        )
+        return replace(parameters, output_mode="tool", output_tools=[answer_tool], allow_text_output=True)
+    return parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic_ai import exceptions as ai
 
-AGAIN = (
+TRANSIENT_ERRORS = (
     ai.ModelRateLimitError,
     ai.ModelUnavailableError,  # overloaded too
     ai.ModelServerError,
@@ -12,62 +12,67 @@ AGAIN = (
     ai.ModelRequestTimeout,
 )
 """Failures that may pass by themselves."""
-TRIES = 5
+MAX_ATTEMPTS = 5
 """Requests in all for one answer."""
-LONGEST = 120.0
+MAX_WAIT_SECONDS = 120.0
 """Seconds: nobody waits longer than this for the next try; a provider that asks for more is left alone and the run pauses."""
 
 
-def passes(error: Exception) -> bool:
+def is_transient(error: Exception) -> bool:
     """Whether another try may do better: what is known to pass, and answers that were no answers (cut off, garbled, no JSON)."""
     if isinstance(error, ai.ModelRequestRejectedError | ai.ModelQuotaExceededError):
         return False
-    if isinstance(error, ai.ModelHTTPError) and not isinstance(error, AGAIN):
+    if isinstance(error, ai.ModelHTTPError) and not isinstance(error, TRANSIENT_ERRORS):
         return error.status_code >= 500 or error.status_code in (408, 409, 425, 429)
-    return isinstance(error, (*AGAIN, ai.ModelAPIError, ai.UnexpectedModelBehavior))
+    return isinstance(error, (*TRANSIENT_ERRORS, ai.ModelAPIError, ai.UnexpectedModelBehavior))
 
 
-def wait(error: Exception, tries: int, first: float) -> float:
+def compute_delay(error: Exception, attempts: int, first_delay: float) -> float:
     """Seconds before the next try: what the provider asks for (Retry-After), else twice as long each time."""
-    asked = getattr(error, "retry_after", None)
-    return float(asked) if asked is not None else min(LONGEST, first * 2 ** (tries - 1))
+    retry_after = getattr(error, "retry_after", None)
+    return float(retry_after) if retry_after is not None else min(MAX_WAIT_SECONDS, first_delay * 2 ** (attempts - 1))
 
 
-def shape_refused(error: Exception) -> bool:
+def is_output_mode_refused(error: Exception) -> bool:
     """Whether the request was understood and its form refused: a schema, tools or pictures that this model does not take."""
-    rejected = isinstance(error, ai.ModelHTTPError) and error.status_code in (400, 404, 415, 422, 501)
-    about_us = (ai.ModelContextWindowExceededError, ai.ModelAuthenticationError, ai.ModelNotFoundError, ai.ModelQuotaExceededError)
-    return rejected and not isinstance(error, about_us)
+    is_rejected = isinstance(error, ai.ModelHTTPError) and error.status_code in (400, 404, 415, 422, 501)
+    other_causes = (
+        ai.ModelContextWindowExceededError,
+        ai.ModelAuthenticationError,
+        ai.ModelNotFoundError,
+        ai.ModelQuotaExceededError,
+    )
+    return is_rejected and not isinstance(error, other_causes)
 
 
-def sentence(error: Exception, name: str, tries: int) -> str:
+def format_failure(error: Exception, name: str, attempts: int) -> str:
     """What a person is told when no answer can be had. name: the model, as it was asked for."""
-    said = short(error)
+    reason = summarize_error(error)
     match error:
         case ai.ModelAuthenticationError():
-            return f"{name} did not accept the key ({said}); set a valid one, then resume the run."
+            return f"{name} did not accept the key ({reason}); set a valid one, then resume the run."
         case ai.ModelQuotaExceededError():
-            return f"The account with {name} is used up ({said}); top it up, then resume the run."
+            return f"The account with {name} is used up ({reason}); top it up, then resume the run."
         case ai.ModelNotFoundError():
-            return f"There is no such model as {name} ({said}); start a run with another."
+            return f"There is no such model as {name} ({reason}); start a run with another."
         case ai.ModelContextWindowExceededError():
-            return f"The request is longer than {name} takes ({said}); start a run with a model of a larger context."
-        case ai.ModelAPIError() if not passes(error):
-            return f"{name} refused the request ({said}); see to that, then resume the run."
+            return f"The request is longer than {name} takes ({reason}); start a run with a model of a larger context."
+        case ai.ModelAPIError() if not is_transient(error):
+            return f"{name} refused the request ({reason}); see to that, then resume the run."
         case ai.UserError():
-            return f"{name} cannot be asked like this ({said}); see to that, then resume the run."
-    asked = getattr(error, "retry_after", None)
-    if asked is not None and asked > LONGEST:
-        return f"{name} asks to wait {asked:,.0f} s before the next request ({said}); resume the run then."
-    times = "once" if tries == 1 else f"{tries} times"
-    return f"{name} gave no answer, asked {times} ({said}); resume the run when it is back."
+            return f"{name} cannot be asked like this ({reason}); see to that, then resume the run."
+    retry_after = getattr(error, "retry_after", None)
+    if retry_after is not None and retry_after > MAX_WAIT_SECONDS:
+        return f"{name} asks to wait {retry_after:,.0f} s before the next request ({reason}); resume the run then."
+    times = "once" if attempts == 1 else f"{attempts} times"
+    return f"{name} gave no answer, asked {times} ({reason}); resume the run when it is back."
 
 
-def short(error: Exception) -> str:
+def summarize_error(error: Exception) -> str:
     """What happened in a few words, on one line, with the provider's own where it said something."""
     body = getattr(error, "body", None)
     while isinstance(body, dict):
-        body = body.get("error") or body.get("message") or next((v for v in body.values() if isinstance(v, str)), None)
+        body = body.get("error") or body.get("message") or next((value for value in body.values() if isinstance(value, str)), None)
     status = f"{error.status_code} " if isinstance(error, ai.ModelHTTPError) else ""
     text = body if isinstance(body, str) and body.strip() else str(error) or type(error).__name__
     line = "".join(letter if letter.isprintable() else " " for letter in text[:400])

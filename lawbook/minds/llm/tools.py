@@ -9,33 +9,33 @@ from collections.abc import Callable
 from lawbook.core import frame_text
 from lawbook.core.hypothesis import ENGINE, RULEBOOK, Hypothesis
 from lawbook.core.record import Action
-from lawbook.minds.base import Case, Desk
+from lawbook.minds.base import Case, MindToolsProtocol
 from lawbook.minds.llm.model import Tool
-from lawbook.minds.llm.parsing import clean, take_apart
+from lawbook.minds.llm.parsing import clean_answer, parse_answer
 
-ROUNDS = 6
+MAX_TOOL_CALLS = 6
 """Uses of tools in one reflection."""
-MOST = 6_000
+MAX_OUTPUT_CHARS = 6_000
 """Characters of one output."""
 
-_SPENT = "The {rounds} looks you had are spent; answer now."
+_NO_CALLS_LEFT = "The {rounds} looks you had are spent; answer now."
 _REQUEST = re.compile(r"\W*TOOL\W*:\W*(\w+)([^\n]*)", re.IGNORECASE)
 _ACTION = re.compile(r"(\d{1,9})(?:@(\d{1,9}),(\d{1,9}))?")
-_PLACE = re.compile(r"\s*(\d{1,9})\.(\d{1,9})\s*:(.*)", re.DOTALL)
+_POSITION = re.compile(r"\s*(\d{1,9})\.(\d{1,9})\s*:(.*)", re.DOTALL)
 
 
-class Tools:
+class Toolset:
     """The tools of one call, and how many of its `rounds` are left. Functions of the case; whatever goes wrong is a sentence."""
 
-    def __init__(self, case: Case, rounds: int = ROUNDS) -> None:
-        self._case, self._rounds, self._left = case, rounds, rounds
+    def __init__(self, case: Case, max_calls: int = MAX_TOOL_CALLS) -> None:
+        self._case, self._max_calls, self._calls_left = case, max_calls, max_calls
 
-    def functions(self) -> tuple[Tool, ...]:
+    def list_functions(self) -> tuple[Tool, ...]:
         """For a model that takes tool calls itself."""
-        closer = (self.python, self.simulate) if self._case.desk else ()
+        mind_tool_functions = (self.python, self.simulate) if self._case.tools else ()
         if not self._case.history:  # nothing to simulate, read or compare yet
-            return closer[:1]
-        return (*closer, self.read_version, self.diff_versions, self.counterexamples)
+            return mind_tool_functions[:1]
+        return (*mind_tool_functions, self.read_version, self.diff_versions, self.counterexamples)
 
     def python(self, code: str) -> str:
         """Run Python over the record and get what it prints.
@@ -46,7 +46,7 @@ class Tools:
                 .y led from t.frames[k] to t.frames[k + 1]; t.statuses, t.levels, t.available; t.animation(k). np and
                 `perception` (components, objects, regions, changes, clicks, text) are there. Nothing is kept between runs.
         """
-        return self._with_desk(lambda desk: desk.python(code))
+        return self._run_with_mind_tools(lambda tools: tools.python(code))
 
     def simulate(self, actions: str, trajectory: int = -1, step: int = -1) -> str:
         """What the member's last accepted program says that actions would show. Nothing is sent.
@@ -56,10 +56,10 @@ class Tools:
             trajectory: from which trajectory, counted from 0; -1 is the present one
             step: after how many of its actions; -1 is after all of them
         """
-        wanted = [Action(int(i), *((int(x), int(y)) if x else ())) for i, x, y in _ACTION.findall(actions[:5_000])]
-        if not wanted:
+        parsed_actions = [Action(int(i), *((int(x), int(y)) if x else ())) for i, x, y in _ACTION.findall(actions[:5_000])]
+        if not parsed_actions:
             return "There is no action to simulate; give numbers such as 3 3 6@10,20."
-        return self._with_desk(lambda desk: desk.simulate(wanted, trajectory, None if step < 0 else step))
+        return self._run_with_mind_tools(lambda tools: tools.simulate(parsed_actions, trajectory, None if step < 0 else step))
 
     def read_version(self, number: int) -> str:
         """The text of an earlier version.
@@ -67,7 +67,7 @@ class Tools:
         Args:
             number: as under "Earlier versions", from 1
         """
-        return self._counted(lambda: self._version(number))
+        return self._run_counted(lambda: self._format_version(number))
 
     def diff_versions(self, old: int, new: int) -> str:
         """What changed from one earlier version to another, as a unified diff.
@@ -76,30 +76,35 @@ class Tools:
             old: a number as under "Earlier versions", from 1
             new: another
         """
-        return self._counted(lambda: self._diff(old, new))
+        return self._run_counted(lambda: self._format_diff(old, new))
 
     def counterexamples(self) -> str:
         """Every place where a version of this hypothesis was found wrong, the newest first."""
-        return self._counted(self._wrong)
+        return self._run_counted(self._format_counterexamples)
 
-    def asked(self, text: str) -> Callable[[], str] | None:
+    def parse_tool_request(self, text: str) -> Callable[[], str] | None:
         """What a plain-text answer asks for, `TOOL: name ...`; None when it is no such request."""
-        plain = clean(text)
-        found = _REQUEST.search(plain)
-        if found is None or found.start() > 2_000 or "DECISION" in plain.upper() or ENGINE in plain[: found.start()]:
+        cleaned = clean_answer(text)
+        request_match = _REQUEST.search(cleaned)
+        if (
+            request_match is None
+            or request_match.start() > 2_000
+            or "DECISION" in cleaned.upper()
+            or ENGINE in cleaned[: request_match.start()]
+        ):
             return None
-        name, rest = found[1].lower(), found[2].strip(" `*:")
-        numbers = [int(one) for one in re.findall(r"\d{1,9}", rest)[:2]]
+        name, rest = request_match[1].lower(), request_match[2].strip(" `*:")
+        numbers = [int(digits) for digits in re.findall(r"\d{1,9}", rest)[:2]]
         match name:
             case "python":
-                blocks = take_apart(plain).blocks
+                blocks = parse_answer(cleaned).blocks
                 return lambda: (
-                    self.python(blocks[-1].body) if blocks else self._counted(lambda: "There is no fenced block of code.")
+                    self.python(blocks[-1].body) if blocks else self._run_counted(lambda: "There is no fenced block of code.")
                 )
             case "simulate":
-                placed = _PLACE.fullmatch(rest)
-                if placed:
-                    return lambda: self.simulate(placed[3], int(placed[1]), int(placed[2]))
+                position = _POSITION.fullmatch(rest)
+                if position:
+                    return lambda: self.simulate(position[3], int(position[1]), int(position[2]))
                 return lambda: self.simulate(rest)
             case "read" if numbers:
                 return lambda: self.read_version(numbers[0])
@@ -107,54 +112,60 @@ class Tools:
                 return lambda: self.diff_versions(*numbers)
             case "counterexamples":
                 return self.counterexamples
-        return lambda: self._counted(lambda: f"There is no tool {name[:40]} like that; use one as shown, or answer.")
+        return lambda: self._run_counted(lambda: f"There is no tool {name[:40]} like that; use one as shown, or answer.")
 
-    def _counted(self, look: Callable[[], str]) -> str:
-        if self._left <= 0:
-            return _SPENT.format(rounds=self._rounds)
-        self._left -= 1
-        told = frame_text.clip(look(), MOST)
-        left = f"{self._left} more; or answer now." if self._left else _SPENT.format(rounds=self._rounds)
-        return f"{told}\n({left})"
+    def _run_counted(self, run_tool: Callable[[], str]) -> str:
+        if self._calls_left <= 0:
+            return _NO_CALLS_LEFT.format(rounds=self._max_calls)
+        self._calls_left -= 1
+        output = frame_text.clip_text(run_tool(), MAX_OUTPUT_CHARS)
+        calls_left_note = (
+            f"{self._calls_left} more; or answer now." if self._calls_left else _NO_CALLS_LEFT.format(rounds=self._max_calls)
+        )
+        return f"{output}\n({calls_left_note})"
 
-    def _with_desk(self, look: Callable[[Desk], str]) -> str:
-        desk = self._case.desk
-        return self._counted(lambda: look(desk) if desk is not None else "That is not to be had here.")
+    def _run_with_mind_tools(self, run_tool: Callable[[MindToolsProtocol], str]) -> str:
+        tools = self._case.tools
+        return self._run_counted(lambda: run_tool(tools) if tools is not None else "That is not to be had here.")
 
-    def _hypothesis(self, number: int) -> Hypothesis | None:
+    def _find_hypothesis(self, number: int) -> Hypothesis | None:
         history = self._case.history
         return history[number - 1].hypothesis if 1 <= number <= len(history) else None
 
-    def _version(self, number: int) -> str:
-        found = self._hypothesis(number)
-        return self._none(number) if found is None else "\n\n".join(f"{name}\n{text}" for name, text in _texts(found).items())
+    def _format_version(self, number: int) -> str:
+        hypothesis = self._find_hypothesis(number)
+        return (
+            self._format_missing_version(number)
+            if hypothesis is None
+            else "\n\n".join(f"{name}\n{text}" for name, text in _collect_files(hypothesis).items())
+        )
 
-    def _diff(self, old: int, new: int) -> str:
-        one, two = self._hypothesis(old), self._hypothesis(new)
-        if one is None or two is None:
-            return self._none(old if one is None else new)
-        return difference(one, two) or "Nothing changed."
+    def _format_diff(self, old: int, new: int) -> str:
+        old_hypothesis, new_hypothesis = self._find_hypothesis(old), self._find_hypothesis(new)
+        if old_hypothesis is None or new_hypothesis is None:
+            return self._format_missing_version(old if old_hypothesis is None else new)
+        return diff_hypotheses(old_hypothesis, new_hypothesis) or "Nothing changed."
 
-    def _none(self, number: int) -> str:
+    def _format_missing_version(self, number: int) -> str:
         return f"There is no version {number}; there are {len(self._case.history)}, counted from 1."
 
-    def _wrong(self) -> str:
-        told = [f"version {k}: {version.reason}" for k, version in enumerate(self._case.history, 1) if version.reason]
+    def _format_counterexamples(self) -> str:
+        reasons = [f"version {k}: {version.reason}" for k, version in enumerate(self._case.history, 1) if version.reason]
         if self._case.verdict is not None and self._case.verdict.reason:
-            told.append(f"last of all: {self._case.verdict.reason}")
-        return "\n\n".join(reversed(told)) or "Nothing was found wrong so far."
+            reasons.append(f"last of all: {self._case.verdict.reason}")
+        return "\n\n".join(reversed(reasons)) or "Nothing was found wrong so far."
 
 
-def difference(old: Hypothesis, new: Hypothesis) -> str:
+def diff_hypotheses(old: Hypothesis, new: Hypothesis) -> str:
     """A unified diff of every file, empty when nothing changed."""
-    before, after = _texts(old), _texts(new)
+    old_files, new_files = _collect_files(old), _collect_files(new)
     lines: list[str] = []
-    for name in sorted(before.keys() | after.keys()):
-        one, two = before.get(name, "").splitlines(), after.get(name, "").splitlines()
-        lines += difflib.unified_diff(one, two, f"a/{name}", f"b/{name}", lineterm="", n=2)
+    for name in sorted(old_files.keys() | new_files.keys()):
+        old_lines, new_lines = old_files.get(name, "").splitlines(), new_files.get(name, "").splitlines()
+        lines += difflib.unified_diff(old_lines, new_lines, f"a/{name}", f"b/{name}", lineterm="", n=2)
     return "\n".join(lines)
 
 
-def _texts(hypothesis: Hypothesis) -> dict[str, str]:
-    book = {RULEBOOK: hypothesis.rulebook} if hypothesis.rulebook.strip() else {}
-    return book | dict(hypothesis.files)
+def _collect_files(hypothesis: Hypothesis) -> dict[str, str]:
+    rulebook_file = {RULEBOOK: hypothesis.rulebook} if hypothesis.rulebook.strip() else {}
+    return rulebook_file | dict(hypothesis.files)

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lawbook.view.formatting import one_line
+from lawbook.view.formatting import format_one_line
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -29,7 +29,7 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 COOKIE = "lawbook"
 
 
-class Guard:
+class AccessControl:
     """Around the whole application. token None: requests must name a loopback host, so that no page from elsewhere can have its own
     name point here (DNS rebinding). With a token: it comes once in the address (`?token=`), and from then on in a cookie."""
 
@@ -41,49 +41,49 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
-        begun = False
+        has_started = False
 
-        async def guarded(message: Message) -> None:
-            nonlocal begun
+        async def send_guarded(message: Message) -> None:
+            nonlocal has_started
             if message["type"] == "http.response.start":
-                begun = True
+                has_started = True
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        answer = self._refusal(scope)
+        refusal = self._build_refusal(scope)
         try:
-            await (self.app if answer is None else answer)(scope, receive, guarded)
+            await (self.app if refusal is None else refusal)(scope, receive, send_guarded)
         except Exception as error:
-            if begun or os.environ.get("LAWBOOK_DEBUG"):
+            if has_started or os.environ.get("LAWBOOK_DEBUG"):
                 raise
-            sentence = f"This is a bug in Lawbook ({type(error).__name__}: {one_line(str(error), 200)}); please report it."
-            await JSONResponse({"error": sentence}, 500)(scope, receive, guarded)
+            sentence = f"This is a bug in Lawbook ({type(error).__name__}: {format_one_line(str(error), 200)}); please report it."
+            await JSONResponse({"error": sentence}, 500)(scope, receive, send_guarded)
 
-    def _refusal(self, scope: Scope) -> ASGIApp | None:
+    def _build_refusal(self, scope: Scope) -> ASGIApp | None:
         headers = Headers(scope=scope)
         if self.token is None:
             host = headers.get("host", "").lower()
             if (host if host.endswith("]") else host.rsplit(":", 1)[0]) in LOOPBACK:
                 return None
             return PlainTextResponse("This viewer answers to 127.0.0.1 and localhost only.", 403)
-        asked = parse_qsl(scope["query_string"].decode("latin-1"))
-        given = dict(asked).get("token")
-        if given is not None and self._is(given):
-            rest = urlencode([(name, value) for name, value in asked if name != "token"])
+        query = parse_qsl(scope["query_string"].decode("latin-1"))
+        query_token = dict(query).get("token")
+        if query_token is not None and self._is_token(query_token):
+            remaining_query = urlencode([(name, value) for name, value in query if name != "token"])
             path = "/" + scope["path"].lstrip("/")  # never `//elsewhere`
-            answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-            answer.set_cookie(COOKIE, self.token, httponly=True, samesite="lax")
-            return answer
+            redirect = RedirectResponse(f"{path}?{remaining_query}" if remaining_query else path, 303)
+            redirect.set_cookie(COOKIE, self.token, httponly=True, samesite="lax")
+            return redirect
         cookies = SimpleCookie()
         try:
             cookies.load(headers.get("cookie", ""))
         except Exception:  # whatever a broken cookie is, it is not the token
             cookies.clear()
-        if COOKIE in cookies and self._is(cookies[COOKIE].value):
+        if COOKIE in cookies and self._is_token(cookies[COOKIE].value):
             return None
         return PlainTextResponse("Open the address that `lawbook view` printed, with its token.", 401)
 
-    def _is(self, given: str) -> bool:
-        return self.token is not None and secrets.compare_digest(given.encode(), self.token.encode())
+    def _is_token(self, candidate: str) -> bool:
+        return self.token is not None and secrets.compare_digest(candidate.encode(), self.token.encode())

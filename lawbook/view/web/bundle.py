@@ -10,37 +10,37 @@ STATIC = Path(__file__).parent / "static"
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([a-z]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) (\w+))", re.MULTILINE)
-_STANDS_FOR = {"source": "packed"}
+_OFFLINE_MODULES = {"source": "packed"}
 """Modules that a file that stands alone has another one for."""
 
 
 @cache
-def script() -> str:
+def build_script() -> str:
     """main.js and everything it imports: every module a function that is called once and returns what it exports."""
-    done: dict[str, str] = {}
-    _bundle("main", done)
-    text = '"use strict";\n' + "\n".join(done.values())
+    modules: dict[str, str] = {}
+    _bundle("main", modules)
+    text = '"use strict";\n' + "\n".join(modules.values())
     assert "</script" not in text.lower() and "<!--" not in text, "a script in a page must not hold what ends it"
     return text
 
 
 @cache
-def style() -> str:
+def build_style() -> str:
     return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in ("look.css", "run.css"))
 
 
-def _bundle(name: str, done: dict[str, str]) -> None:
+def _bundle(name: str, modules: dict[str, str]) -> None:
     text = (STATIC / f"{name}.js").read_text(encoding="utf-8")
     for _, module in _IMPORT.findall(text):
-        module = _STANDS_FOR.get(module, module)
-        if module not in done:
-            _bundle(module, done)
+        module = _OFFLINE_MODULES.get(module, module)
+        if module not in modules:
+            _bundle(module, modules)
     names = _EXPORT.findall(text)
-    text = _EXPORT.sub("", _IMPORT.sub(_taken, text))
+    text = _EXPORT.sub("", _IMPORT.sub(_rewrite_import, text))
     assert not re.search(r"^(import|export)\b", text, re.MULTILINE), f"{name}.js imports or exports in a way that is not known here"
-    done[name] = f"const from_{name} = (() => {{\n{text}\nreturn {{ {', '.join(names)} }};\n}})();"
+    modules[name] = f"const from_{name} = (() => {{\n{text}\nreturn {{ {', '.join(names)} }};\n}})();"
 
 
-def _taken(match: re.Match[str]) -> str:
+def _rewrite_import(match: re.Match[str]) -> str:
     names = match[1].replace(" as ", ": ")
-    return f"const {{{names}}} = from_{_STANDS_FOR.get(match[2], match[2])};\n"
+    return f"const {{{names}}} = from_{_OFFLINE_MODULES.get(match[2], match[2])};\n"

@@ -5,38 +5,40 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from lawbook.view.formatting import clean, count, one_line
+from lawbook.view.formatting import clean, format_count, format_one_line
 
-LINES, WIDTH = 3000, 1500
+MAX_LINES, MAX_LINE_CHARACTERS = 3000, 1500
 """Most lines of one text, and most characters of one line; what is cut is named in its place."""
 
-Row = list[Any]
+DiffRow = list[Any]
 """[mark (`+`, `-`, blank), its number before or None, its number after or None, text]."""
 
 
-def rows(before: str, after: str) -> tuple[list[Row], str]:
+def diff_rows(before: str, after: str) -> tuple[list[DiffRow], str]:
     """Every line of both, in the order of a diff, and what was cut, in a sentence (empty: nothing)."""
     old, new = before.splitlines(), after.splitlines()
-    cut = ""
-    if max(len(old), len(new)) > LINES:
-        cut = f"It has {count(max(len(old), len(new)), 'line')}; the first {LINES:,} are shown."
-        old, new = old[:LINES], new[:LINES]
-    found: list[Row] = []
-    for sign, a, b, c, d in difflib.SequenceMatcher(None, old, new).get_opcodes():
-        if sign == "equal":
-            found += [[" ", 1 + a + k, 1 + c + k, shown_line(new[c + k])] for k in range(b - a)]
+    cut_note = ""
+    if max(len(old), len(new)) > MAX_LINES:
+        cut_note = f"It has {format_count(max(len(old), len(new)), 'line')}; the first {MAX_LINES:,} are shown."
+        old, new = old[:MAX_LINES], new[:MAX_LINES]
+    diff_lines: list[DiffRow] = []
+    for tag, old_start, old_end, new_start, new_end in difflib.SequenceMatcher(None, old, new).get_opcodes():
+        if tag == "equal":
+            diff_lines += [
+                [" ", 1 + old_start + k, 1 + new_start + k, truncate_line(new[new_start + k])] for k in range(old_end - old_start)
+            ]
             continue
-        found += [["-", 1 + k, None, shown_line(old[k])] for k in range(a, b)]
-        found += [["+", None, 1 + k, shown_line(new[k])] for k in range(c, d)]
-    return found, cut
+        diff_lines += [["-", 1 + k, None, truncate_line(old[k])] for k in range(old_start, old_end)]
+        diff_lines += [["+", None, 1 + k, truncate_line(new[k])] for k in range(new_start, new_end)]
+    return diff_lines, cut_note
 
 
-def shown_line(line: str) -> str:
-    if len(line) > WIDTH:
-        return clean(line[:WIDTH]) + f"… ({len(line) - WIDTH:,} characters more)"
+def truncate_line(line: str) -> str:
+    if len(line) > MAX_LINE_CHARACTERS:
+        return clean(line[:MAX_LINE_CHARACTERS]) + f"… ({len(line) - MAX_LINE_CHARACTERS:,} characters more)"
     return clean(line)
 
 
-def name_of(file: str) -> str:
+def format_file_name(file: str) -> str:
     """A file's name, safe to show."""
-    return one_line(file, 80)
+    return format_one_line(file, 80)

@@ -4,72 +4,74 @@ from __future__ import annotations
 
 from typing import Any
 
-from lawbook.view.display_events import Planned
-from lawbook.view.formatting import one_line, shown
-from lawbook.view.run_index import Chronicle
+from lawbook.view.display_events import PlanStarted
+from lawbook.view.formatting import format_one_line, truncate_text
+from lawbook.view.run_index import RunIndex
 
 Json = dict[str, Any]
-DRAWS = 200
+MAX_DRAWS = 200
 """Draws of one answer."""
 
 
-def members(chronicle: Chronicle) -> Json:
+def describe_members(run_index: RunIndex) -> Json:
     """Every member with its spans (from, to, both in actions; `to` None: still so), versions and misses. Reads to the end."""
-    chronicle.read()
+    run_index.read_events()
     return {
-        "members": [_member(chronicle, index) for index in range(len(chronicle.state.members))],
-        "draws": len(chronicle.draws),
-        "drives": [[told.at, told.plan["member"], len(told.plan["actions"])] for told in chronicle.draws[-5000:]],
+        "members": [_describe_member(run_index, index) for index in range(len(run_index.state.members))],
+        "draws": len(run_index.plan_draws),
+        "drives": [
+            [event.at, event.plan_body["member"], len(event.plan_body["actions"])] for event in run_index.plan_draws[-5000:]
+        ],
     }
 
 
-def _member(chronicle: Chronicle, index: int) -> Json:
-    member = chronicle.state.members[index]
+def _describe_member(run_index: RunIndex, index: int) -> Json:
+    member = run_index.state.members[index]
     spans: list[list[int | None]] = []
-    for at, who, admissible in chronicle.standings:
-        if who != index:
+    for at, member_index, admissible in run_index.member_statuses:
+        if member_index != index:
             continue
         if admissible:
             spans.append([at, None])
         elif spans:
             spans[-1][1] = at
-    proposals = [told for told in chronicle.proposals if told.member == index]
+    proposals = [event for event in run_index.proposals if event.member == index]
     return {
         "index": index,
         "version": member.version,
         "admissible": member.admissible,
         "bytes": member.hypothesis.description_bytes if member.hypothesis else 0,
         "spans": spans,
-        "versions": [[told.at, told.version, told.number] for told in proposals if told.version is not None],
-        "refused": sum(not told.accepted for told in proposals),
-        "misses": [[told.at, one_line(told.line, 200)] for told in chronicle.misses if told.member == index],
-        "drove": sum(told.plan["member"] == index for told in chronicle.draws),
-        "exact": [_count(chronicle, index, True), _count(chronicle, index, False)],
+        "versions": [[event.at, event.version, event.number] for event in proposals if event.version is not None],
+        "refused": sum(not event.is_accepted for event in proposals),
+        "misses": [[event.at, format_one_line(event.line, 200)] for event in run_index.mismatches if event.member == index],
+        "drove": sum(event.plan_body["member"] == index for event in run_index.plan_draws),
+        "exact": [_count_predictions(run_index, index, True), _count_predictions(run_index, index, False)],
     }
 
 
-def _count(chronicle: Chronicle, index: int, exact: bool) -> int:
-    return sum(step.told.exact.get(index) is exact for step in chronicle.steps if step.told is not None)
+def _count_predictions(run_index: RunIndex, index: int, exact: bool) -> int:
+    return sum(step.event.exact_by_member.get(index) is exact for step in run_index.steps if step.event is not None)
 
 
-def draws(chronicle: Chronicle, before: int | None = None) -> Json:
+def list_draws(run_index: RunIndex, before: int | None = None) -> Json:
     """The last draws before number `before` (None: the last there are), newest first."""
-    chronicle.read()
-    end = len(chronicle.draws) if before is None else max(0, min(before, len(chronicle.draws)))
-    first = max(0, end - DRAWS)
-    return {"first": first, "draws": [_draw(chronicle.draws[k], k) for k in reversed(range(first, end))]}
+    run_index.read_events()
+    end = len(run_index.plan_draws) if before is None else max(0, min(before, len(run_index.plan_draws)))
+    first = max(0, end - MAX_DRAWS)
+    return {"first": first, "draws": [_describe_draw(run_index.plan_draws[k], k) for k in reversed(range(first, end))]}
 
 
-def _draw(told: Planned, number: int) -> Json:
+def _describe_draw(event: PlanStarted, number: int) -> Json:
     return {
         "number": number,
-        "at": told.at,
-        "plan": told.number,
-        "classes": told.classes,
-        "drawn": told.drawn,
-        "driver": told.plan["member"],
-        "actions": len(told.plan["actions"]),
-        "certified": told.plan["certified"],
-        "question": shown(told.plan["question"], 300),
-        "line": one_line(told.line, 300),
+        "at": event.at,
+        "plan": event.plan_seq,
+        "classes": event.classes,
+        "drawn": event.drawn_class,
+        "driver": event.plan_body["member"],
+        "actions": len(event.plan_body["actions"]),
+        "certified": event.plan_body["certified"],
+        "question": truncate_text(event.plan_body["question"], 300),
+        "line": format_one_line(event.line, 300),
     }

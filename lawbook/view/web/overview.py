@@ -6,60 +6,70 @@ from itertools import groupby
 from typing import Any
 
 from lawbook.core.record import Status
-from lawbook.view.formatting import one_line
-from lawbook.view.palette import css, palette
-from lawbook.view.run_index import Chronicle
+from lawbook.view.formatting import format_one_line
+from lawbook.view.palette import format_css, get_palette
+from lawbook.view.run_index import RunIndex
 
 Json = dict[str, Any]
-COLUMNS = 2000
+MAX_STRETCHES = 2000
 """Most stretches of one kind of action that are told apart on a time line; a screen has no more columns."""
 
 
-def head(chronicle: Chronicle) -> Json:
+def describe_run(run_index: RunIndex) -> Json:
     """What the opening says, and the colours."""
-    opened = chronicle.opened
-    run, spec, colours = opened.run, opened.spec, palette(opened.spec["palette"])
+    opening = run_index.opening
+    run, spec, colours = opening.run, opening.spec, get_palette(opening.spec["palette"])
     return {
-        **{name: one_line(str(run[name]), 200) for name in ("world", "mind", "protocol")},
+        **{name: format_one_line(str(run[name]), 200) for name in ("world", "mind", "protocol")},
         **{name: run[name] for name in ("population", "seed", "budget")},
         **{name: spec[name] for name in ("shape", "levels", "baselines", "baseline", "actions", "clicks")},
-        "began": opened.time,
-        "colours": [css(colour) for colour in colours.colours],
+        "began": opening.time,
+        "colours": [format_css(colour) for colour in colours.colours],
         "faces": colours.faces,
     }
 
 
-def overview(chronicle: Chronicle, alive: bool = False) -> Json:
+def build_overview(run_index: RunIndex, is_played: bool = False) -> Json:
     """Where everything lies, by step. Reads to the end. alive: somebody is playing it."""
-    chronicle.read()
-    steps, numbers = list(chronicle.steps), chronicle.numbers()
-    levels = [(level, next(group)[0]) for level, group in groupby(((s.number, s.level) for s in steps), key=lambda one: one[1])]
+    run_index.read_events()
+    steps, metrics = list(run_index.steps), run_index.compute_metrics()
+    levels = [
+        (level, next(group)[0]) for level, group in groupby(((step.number, step.level) for step in steps), key=lambda pair: pair[1])
+    ]
     return {
         "steps": len(steps) - 1,
-        "seq": chronicle.seq,
-        "state": numbers.outcome or ("playing" if alive else "paused"),
-        "sentence": one_line(numbers.sentence, 300),
-        "completed": numbers.levels_completed,
+        "seq": run_index.seq,
+        "state": metrics.outcome or ("playing" if is_played else "paused"),
+        "sentence": format_one_line(metrics.sentence, 300),
+        "completed": metrics.levels_completed,
         "levels": [{"level": level, "from": first} for level, first in levels],
-        "kinds": _kinds(chronicle),
-        "misses": sorted({miss.at for miss in chronicle.misses}),
-        "ends": [[s.number, s.told.status.value] for s in steps if s.told and s.told.status is not Status.RUNNING],
-        "versions": [[p.at, p.member, p.version, p.number] for p in chronicle.proposals if p.version is not None],
-        "refusals": [[p.at, p.member, p.number] for p in chronicle.proposals if not p.accepted],
-        "proposals": len(chronicle.proposals),
+        "kinds": _find_kind_stretches(run_index),
+        "misses": sorted({mismatch.at for mismatch in run_index.mismatches}),
+        "ends": [
+            [step.number, step.event.status.value] for step in steps if step.event and step.event.status is not Status.RUNNING
+        ],
+        "versions": [
+            [proposal.at, proposal.member, proposal.version, proposal.number]
+            for proposal in run_index.proposals
+            if proposal.version is not None
+        ],
+        "refusals": [
+            [proposal.at, proposal.member, proposal.number] for proposal in run_index.proposals if not proposal.is_accepted
+        ],
+        "proposals": len(run_index.proposals),
         "members": [
             {"version": member.version, "admissible": member.admissible, "believes": member.hypothesis is not None}
-            for member in chronicle.state.members
+            for member in run_index.state.members
         ],
     }
 
 
-def _kinds(chronicle: Chronicle) -> list[list[Any]]:
+def _find_kind_stretches(run_index: RunIndex) -> list[list[Any]]:
     """[first step, kind of action] of every stretch of one kind; where there are too many, of even pieces with their commonest."""
-    sorts = [step.told.sort.value for step in chronicle.steps if step.told is not None]
-    stretches = [[1 + next(group)[0], sort] for sort, group in groupby(enumerate(sorts), key=lambda one: one[1])]
-    if len(stretches) <= COLUMNS:
+    kinds = [step.event.action_kind.value for step in run_index.steps if step.event is not None]
+    stretches = [[1 + next(group)[0], kind] for kind, group in groupby(enumerate(kinds), key=lambda pair: pair[1])]
+    if len(stretches) <= MAX_STRETCHES:
         return stretches
-    size = -(-len(sorts) // COLUMNS)
-    pieces = (sorts[k : k + size] for k in range(0, len(sorts), size))
+    size = -(-len(kinds) // MAX_STRETCHES)
+    pieces = (kinds[k : k + size] for k in range(0, len(kinds), size))
     return [[1 + k * size, max(piece, key=piece.count)] for k, piece in enumerate(pieces)]

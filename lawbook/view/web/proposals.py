@@ -4,145 +4,155 @@ from __future__ import annotations
 
 from typing import Any
 
-from lawbook.core.hypothesis import RULEBOOK, trace
+from lawbook.core.hypothesis import RULEBOOK, find_rule_citations
 from lawbook.core.results import Counterexample
 from lawbook.errors import UsageError
 from lawbook.ledger.codec import pack_action
-from lawbook.view.display_events import Missed, Proposed, parted
-from lawbook.view.formatting import one_line, shown
-from lawbook.view.rulebook_diff import entry, texts
-from lawbook.view.run_index import Chronicle
-from lawbook.view.web.line_diff import name_of, rows
+from lawbook.view.display_events import PredictionFailed, ProposalJudged, describe_counterexample
+from lawbook.view.formatting import format_one_line, truncate_text
+from lawbook.view.rulebook_diff import collect_texts, parse_entry_id
+from lawbook.view.run_index import RunIndex
+from lawbook.view.web.line_diff import diff_rows, format_file_name
 
 Json = dict[str, Any]
-REGIONS = 24
+MAX_REGIONS = 24
 """Most regions of a counterexample that are drawn."""
 
 
-def proposals(chronicle: Chronicle) -> Json:
+def list_proposals(run_index: RunIndex) -> Json:
     """All of them, briefly, oldest first. Reads to the end."""
-    chronicle.read()
-    return {"proposals": [_brief(chronicle, told) for told in chronicle.proposals]}
+    run_index.read_events()
+    return {"proposals": [_summarize_proposal(run_index, event) for event in run_index.proposals]}
 
 
-def _brief(chronicle: Chronicle, told: Proposed) -> Json:
-    missed = _cause(chronicle, told)
+def _summarize_proposal(run_index: RunIndex, event: ProposalJudged) -> Json:
+    cause = _find_cause(run_index, event)
     return {
-        "number": told.number,
-        "seq": told.seq,
-        "member": told.member,
-        "at": told.at,
-        "time": told.time,
-        "why": told.why,
-        "decision": told.decision.value,
-        "outcome": told.verdict.outcome.value,
-        "version": told.version,
-        "bytes": told.after.description_bytes,
-        "diagnosis": shown(told.diagnosis, 2000),
-        "reason": shown(told.verdict.reason, 4000),
-        "replayed": told.verdict.replayed,
-        "seconds": told.verdict.seconds,
-        "marks": [change.mark for change in told.changes if change.name.startswith("R")],
-        "cause": None if missed is None else {"step": missed.at, "line": one_line(missed.line, 300)},
+        "number": event.number,
+        "seq": event.seq,
+        "member": event.member,
+        "at": event.at,
+        "time": event.time,
+        "why": event.trigger,
+        "decision": event.decision.value,
+        "outcome": event.verdict.outcome.value,
+        "version": event.version,
+        "bytes": event.new_hypothesis.description_bytes,
+        "diagnosis": truncate_text(event.diagnosis, 2000),
+        "reason": truncate_text(event.verdict.reason, 4000),
+        "replayed": event.verdict.replayed,
+        "seconds": event.verdict.seconds,
+        "marks": [change.mark for change in event.changes if change.name.startswith("R")],
+        "cause": None if cause is None else {"step": cause.at, "line": format_one_line(cause.line, 300)},
     }
 
 
-def _cause(chronicle: Chronicle, told: Proposed) -> Missed | None:
+def _find_cause(run_index: RunIndex, event: ProposalJudged) -> PredictionFailed | None:
     """The wrong prediction that this member was asked about."""
-    for missed in reversed(chronicle.misses):
-        if missed.seq < told.seq and missed.member == told.member:
-            return missed if missed.at == told.at or told.why in ("mismatch", "refused") else None
+    for mismatch in reversed(run_index.mismatches):
+        if mismatch.seq < event.seq and mismatch.member == event.member:
+            return mismatch if mismatch.at == event.at or event.trigger in ("mismatch", "refused") else None
     return None
 
 
-def proposal(chronicle: Chronicle, number: int) -> Json:
+def describe_proposal(run_index: RunIndex, number: int) -> Json:
     """One, with all of its texts beside what they replace. Raises UsageError when there is none of that number, from 1."""
-    chronicle.read()
-    if not 1 <= number <= len(chronicle.proposals):
-        raise UsageError(f"There is no proposal {number}; this run has {len(chronicle.proposals)}, counted from 1.")
-    told = chronicle.proposals[number - 1]
-    before, after = texts(told.before), texts(told.after)
-    example = told.verdict.counterexample
-    judged = told.verdict.judgement
-    return _brief(chronicle, told) | {
+    run_index.read_events()
+    if not 1 <= number <= len(run_index.proposals):
+        raise UsageError(f"There is no proposal {number}; this run has {len(run_index.proposals)}, counted from 1.")
+    event = run_index.proposals[number - 1]
+    before, after = collect_texts(event.old_hypothesis), collect_texts(event.new_hypothesis)
+    counterexample = event.verdict.counterexample
+    judgement = event.verdict.judgement
+    return _summarize_proposal(run_index, event) | {
         "changes": [
-            {"mark": c.mark, "name": c.name, "text": shown(c.text, 1500), "before": shown(c.before, 1500)} for c in told.changes
+            {
+                "mark": change.mark,
+                "name": change.name,
+                "text": truncate_text(change.text, 1500),
+                "before": truncate_text(change.before, 1500),
+            }
+            for change in event.changes
         ],
-        "texts": [_text(name, before.get(name, ""), after.get(name, "")) for name in dict.fromkeys([*after, *before])]
-        if told.after != told.before
+        "texts": [_diff_text(name, before.get(name, ""), after.get(name, "")) for name in dict.fromkeys([*after, *before])]
+        if event.new_hypothesis != event.old_hypothesis
         else [],
-        "rules": _rules(chronicle, told),
-        "counterexample": None if example is None else _example(chronicle, example),
-        "judgement": None if judged is None else {rule: shown(said, 600) for rule, said in judged.rules.items()},
+        "rules": _describe_rules(run_index, event),
+        "counterexample": None if counterexample is None else _describe_counterexample(run_index, counterexample),
+        "judgement": None
+        if judgement is None
+        else {rule: truncate_text(finding, 600) for rule, finding in judgement.rules.items()},
     }
 
 
-def _text(name: str, before: str, after: str) -> Json:
-    found, cut = rows(before, after)
-    answer: Json = {"name": name_of(name), "rows": found, "cut": cut}
+def _diff_text(name: str, before: str, after: str) -> Json:
+    diff_lines, cut = diff_rows(before, after)
+    result: Json = {"name": format_file_name(name), "rows": diff_lines, "cut": cut}
     if name == RULEBOOK:
-        answer["entries"] = [entry(row[3]) for row in found]
-    return answer
+        result["entries"] = [parse_entry_id(row[3]) for row in diff_lines]
+    return result
 
 
-def _example(chronicle: Chronicle, example: Counterexample) -> Json:
+def _describe_counterexample(run_index: RunIndex, counterexample: Counterexample) -> Json:
     return {
-        "step": chronicle.place(example.trajectory, example.step),
-        "level": example.level,
-        "action": pack_action(example.action),
-        "expected": example.expected.value,
-        "predicted": example.predicted.value,
-        "cells": example.cells,
-        "regions": [region._asdict() for region in example.regions[:REGIONS]],
-        "line": parted(example),
+        "step": run_index.find_step(counterexample.trajectory, counterexample.step),
+        "level": counterexample.level,
+        "action": pack_action(counterexample.action),
+        "expected": counterexample.expected.value,
+        "predicted": counterexample.predicted.value,
+        "cells": counterexample.cells,
+        "regions": [region._asdict() for region in counterexample.regions[:MAX_REGIONS]],
+        "line": describe_counterexample(counterexample),
     }
 
 
-def _rules(chronicle: Chronicle, told: Proposed) -> Json:
+def _describe_rules(run_index: RunIndex, event: ProposalJudged) -> Json:
     """Rule -> where the code cites it, and what became of it, version by version, with the step that was the reason."""
-    found = trace(told.after)
-    past = _pasts(chronicle, told)
+    citations = find_rule_citations(event.new_hypothesis)
+    histories = _collect_rule_histories(run_index, event)
     return {
         change.name: {
-            "places": [[name_of(file), int(line)] for file, line in map(_place, found.cited.get(change.name, ()))],
-            "past": past.get(change.text, []),
+            "places": [
+                [format_file_name(file), int(line)] for file, line in map(_split_citation, citations.citations.get(change.name, ()))
+            ],
+            "past": histories.get(change.text, []),
         }
-        for change in told.changes
+        for change in event.changes
         if change.mark != "-"
     }
 
 
-def _place(place: str) -> tuple[str, str]:
-    file, _, line = place.rpartition(":")
+def _split_citation(citation: str) -> tuple[str, str]:
+    file, _, line = citation.rpartition(":")
     return file, line
 
 
-def _pasts(chronicle: Chronicle, told: Proposed) -> dict[str, list[Json]]:
+def _collect_rule_histories(run_index: RunIndex, event: ProposalJudged) -> dict[str, list[Json]]:
     """What a rule says -> everything that happened to it; followed through new wordings and new numbers."""
-    past: dict[str, list[Json]] = {}
-    for one in chronicle.proposals[: told.number]:
-        if one.member != told.member or (one.version is None and one is not told):
+    histories: dict[str, list[Json]] = {}
+    for proposal in run_index.proposals[: event.number]:
+        if proposal.member != event.member or (proposal.version is None and proposal is not event):
             continue
-        now: dict[str, list[Json]] = {}
-        for change in one.changes:
+        current: dict[str, list[Json]] = {}
+        for change in proposal.changes:
             if change.mark == "-":
                 continue
-            before = past.get(change.before if change.mark == "~" else change.text, [])
+            previous = histories.get(change.before if change.mark == "~" else change.text, [])
             if change.mark == " ":
-                now[change.text] = before
+                current[change.text] = previous
                 continue
-            missed = _cause(chronicle, one)
-            now[change.text] = [
-                *(before if change.mark == "~" else []),
+            cause = _find_cause(run_index, proposal)
+            current[change.text] = [
+                *(previous if change.mark == "~" else []),
                 {
                     "mark": change.mark,
-                    "number": one.number,
-                    "version": one.version,
-                    "at": one.at,
-                    "why": one.why,
-                    "step": None if missed is None else missed.at,
-                    "line": "" if missed is None else one_line(missed.line, 300),
+                    "number": proposal.number,
+                    "version": proposal.version,
+                    "at": proposal.at,
+                    "why": proposal.trigger,
+                    "step": None if cause is None else cause.at,
+                    "line": "" if cause is None else format_one_line(cause.line, 300),
                 },
             ]
-        past = now
-    return past
+        histories = current
+    return histories

@@ -10,13 +10,13 @@ from pathlib import Path
 import uvicorn
 
 from lawbook.errors import UsageError
-from lawbook.view.web.app import application
-from lawbook.view.web.run_store import Shelf
+from lawbook.view.web.app import make_application
+from lawbook.view.web.run_store import RunStore
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def bound(host: str, port: int) -> socket.socket:
+def bind_socket(host: str, port: int) -> socket.socket:
     """A listening socket; port 0: whichever is free. Raises UsageError when it cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -25,24 +25,26 @@ def bound(host: str, port: int) -> socket.socket:
         raise UsageError(f"{host}:{port} cannot be had ({error.strerror}); choose another (--host, --port).") from error
 
 
-def address(sock: socket.socket, token: str | None, run: str | None = None) -> str:
+def format_address(sock: socket.socket, token: str | None, run_name: str | None = None) -> str:
     """What to open in a browser."""
     host, port = sock.getsockname()[:2]
-    shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, f"[{host}]" if ":" in host else host)
-    return f"http://{shown}:{port}/" + (f"?token={token}" if token else "") + (f"#run={run}" if run else "")
+    shown_host = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, f"[{host}]" if ":" in host else host)
+    return f"http://{shown_host}:{port}/" + (f"?token={token}" if token else "") + (f"#run={run_name}" if run_name else "")
 
 
-def serve(out: Path, host: str, port: int, token: str | None, run: str | None, say: Callable[[str], None]) -> None:
+def serve(
+    runs_folder: Path, host: str, port: int, token: str | None, run_name: str | None, announce: Callable[[str], None]
+) -> None:
     """Serve the runs below `out` until interrupted. Bound wider than loopback it asks for a token; None: a new one."""
-    if not out.is_dir():
-        raise UsageError(f"There is no folder {out}; `lawbook play` makes one, and --out names another.")
+    if not runs_folder.is_dir():
+        raise UsageError(f"There is no folder {runs_folder}; `lawbook play` makes one, and --out names another.")
     if token is None and host not in LOOPBACK:
         token = secrets.token_urlsafe(18)
-    shelf = Shelf(out)
-    with bound(host, port) as sock:
-        say(address(sock, token, run))
+    run_store = RunStore(runs_folder)
+    with bind_socket(host, port) as sock:
+        announce(format_address(sock, token, run_name))
         config = uvicorn.Config(
-            application(shelf, token),
+            make_application(run_store, token),
             log_level="warning",
             access_log=False,
             lifespan="off",
@@ -55,4 +57,4 @@ def serve(out: Path, host: str, port: int, token: str | None, run: str | None, s
         except KeyboardInterrupt:
             pass
         finally:
-            shelf.close()
+            run_store.close()

@@ -10,158 +10,163 @@ from typing import Any
 from lawbook.core.record import Frame
 from lawbook.errors import UsageError
 from lawbook.ledger.codec import pack_action
-from lawbook.view.display_events import Missed, Planned, Proposed, Told
-from lawbook.view.formatting import one_line, shown
-from lawbook.view.motion_path import way
-from lawbook.view.run_index import Chronicle, Step
+from lawbook.view.display_events import DisplayEvent, PlanStarted, PredictionFailed, ProposalJudged
+from lawbook.view.formatting import format_one_line, truncate_text
+from lawbook.view.motion_path import find_motion_path
+from lawbook.view.run_index import RunIndex, Step
 
 Json = dict[str, Any]
-LONGEST, MOST_FRAMES, KEYS = 64, 512, 256
+MAX_WINDOW_STEPS, MOST_FRAMES, MAX_STRIP_STEPS = 64, 512, 256
 """Most steps of a window, most frames of one answer, and most steps of a strip."""
 
 _FRAME, _LENGTH = struct.Struct("<20sHH"), struct.Struct("<I")
 
 
-def window(chronicle: Chronicle, first: int, last: int) -> bytes:
+def pack_window(run_index: RunIndex, first: int, last: int) -> bytes:
     """Steps `first` to `last`, inclusive, as far as there are any, and the frames that show them at rest, in one answer: length of
     the first part (32 bits, little-endian), the steps as JSON, the frames as `frames` has them. Raises UsageError."""
-    return _answer(steps(chronicle, first, last), frames(chronicle, names(chronicle, first, last)))
+    return _pack_answer(list_steps(run_index, first, last), pack_frames(run_index, list_frame_ids(run_index, first, last)))
 
 
-def strip(chronicle: Chronicle) -> bytes:
+def pack_strip(run_index: RunIndex) -> bytes:
     """Settled frames of some steps, evenly over the whole run, for whoever moves through it faster than windows come: as a window
     is packed, with [number, id] of each."""
-    chronicle.read()
-    every = max(1, -(-len(chronicle.steps) // KEYS))
-    keys = [(step.number, step.frames[-1]) for step in chronicle.steps[::every]]
-    return _answer([list(key) for key in keys], frames(chronicle, dict.fromkeys(name for _, name in keys)))
+    run_index.read_events()
+    stride = max(1, -(-len(run_index.steps) // MAX_STRIP_STEPS))
+    key_frames = [(step.number, step.frames[-1]) for step in run_index.steps[::stride]]
+    return _pack_answer(
+        [list(key_frame) for key_frame in key_frames], pack_frames(run_index, dict.fromkeys(frame_id for _, frame_id in key_frames))
+    )
 
 
-def _answer(found: list[Any], packed: bytes) -> bytes:
-    text = json.dumps(found, separators=(",", ":")).encode()
-    return _LENGTH.pack(len(text)) + text + packed
+def _pack_answer(content: list[Any], packed_frames: bytes) -> bytes:
+    text = json.dumps(content, separators=(",", ":")).encode()
+    return _LENGTH.pack(len(text)) + text + packed_frames
 
 
-def steps(chronicle: Chronicle, first: int, last: int) -> list[Json]:
+def list_steps(run_index: RunIndex, first: int, last: int) -> list[Json]:
     """Steps `first` to `last`, inclusive, as far as there are any. Raises UsageError for a window that is none."""
-    return [_step(chronicle, step) for step in _between(chronicle, first, last)]
+    return [_describe_step(run_index, step) for step in _slice_steps(run_index, first, last)]
 
 
-def _between(chronicle: Chronicle, first: int, last: int) -> list[Step]:
-    if not 0 <= first <= last or last - first >= LONGEST:
-        raise UsageError(f"A window is at most {LONGEST} steps, from 0 on, not {first} to {last}.")
-    chronicle.read(last + 2)  # what is followed next shows with the step after
-    return chronicle.steps[first : last + 1]
+def _slice_steps(run_index: RunIndex, first: int, last: int) -> list[Step]:
+    if not 0 <= first <= last or last - first >= MAX_WINDOW_STEPS:
+        raise UsageError(f"A window is at most {MAX_WINDOW_STEPS} steps, from 0 on, not {first} to {last}.")
+    run_index.read_events(last + 2)  # what is followed next shows with the step after
+    return run_index.steps[first : last + 1]
 
 
-def _step(chronicle: Chronicle, step: Step) -> Json:
-    told, ahead = step.told, chronicle.ahead(step.number)
-    answer: Json = {
+def _describe_step(run_index: RunIndex, step: Step) -> Json:
+    event, next_plan = step.event, run_index.find_next_plan(step.number)
+    result: Json = {
         "n": step.number,
         "time": step.time,
         "level": step.level,
         "frames": list(step.frames),
-        "ahead": ahead.number if ahead else None,
-        "after": [entry for one in step.after if (entry := _entry(one))],
+        "ahead": next_plan.plan_seq if next_plan else None,
+        "after": [entry for later_event in step.later_events if (entry := _describe_event(later_event))],
     }
-    if told is None:
-        return answer
-    predictions = told.intent["predictions"].items()
-    return answer | {
-        "action": pack_action(told.action),
-        "sort": told.sort.value,
-        "member": told.intent["member"],
-        "plan": told.intent["plan"],
-        "question": shown(told.intent["question"], 600),
-        "status": told.status.value,
-        "was": told.level_before,
-        "predicted": {m: {"frame": seen, "status": status, "exact": told.exact[int(m)]} for m, (seen, status) in predictions},
-        "line": one_line(told.line, 300),
+    if event is None:
+        return result
+    predictions = event.intent["predictions"].items()
+    return result | {
+        "action": pack_action(event.action),
+        "sort": event.action_kind.value,
+        "member": event.intent["member"],
+        "plan": event.intent["plan"],
+        "question": truncate_text(event.intent["question"], 600),
+        "status": event.status.value,
+        "was": event.level_before,
+        "predicted": {
+            member: {"frame": predicted_frame, "status": status, "exact": event.exact_by_member[int(member)]}
+            for member, (predicted_frame, status) in predictions
+        },
+        "line": format_one_line(event.line, 300),
     }
 
 
-def _entry(told: Told) -> Json | None:
-    line = one_line(told.line, 300)
+def _describe_event(event: DisplayEvent) -> Json | None:
+    line = format_one_line(event.line, 300)
     if not line:
         return None
-    entry: Json = {"kind": type(told).__name__.lower(), "mood": told.mood, "line": line}
-    if isinstance(told, Proposed | Missed):
-        entry["member"] = told.member
-    if isinstance(told, Proposed):
-        entry["number"] = told.number
+    entry: Json = {"kind": type(event).__name__.lower(), "mood": event.mood, "line": line}
+    if isinstance(event, ProposalJudged | PredictionFailed):
+        entry["member"] = event.member
+    if isinstance(event, ProposalJudged):
+        entry["number"] = event.number
     return entry
 
 
-def names(chronicle: Chronicle, first: int, last: int) -> list[str]:
+def list_frame_ids(run_index: RunIndex, first: int, last: int) -> list[str]:
     """Ids of what is needed to show a window at rest: settled frames, and predictions that were not what came."""
-    found: dict[str, None] = {}
-    for step in _between(chronicle, first, last):
-        found[step.frames[-1]] = None
-        if step.told is not None:
-            found.update((seen, None) for seen, _ in step.told.intent["predictions"].values())
-    return list(found)
+    frame_ids: dict[str, None] = {}
+    for step in _slice_steps(run_index, first, last):
+        frame_ids[step.frames[-1]] = None
+        if step.event is not None:
+            frame_ids.update((predicted_frame, None) for predicted_frame, _ in step.event.intent["predictions"].values())
+    return list(frame_ids)
 
 
-def frames(chronicle: Chronicle, wanted: Iterable[str]) -> bytes:
+def pack_frames(run_index: RunIndex, frame_ids: Iterable[str]) -> bytes:
     """Frames one after another: id (20 bytes), height, width (16 bits each, little-endian), cells row by row (a byte each).
 
     Raises UsageError for an id that is none, or is not in the ledger, and for too many.
     """
-    every = list(wanted)
-    if len(every) > MOST_FRAMES:
-        raise UsageError(f"At most {MOST_FRAMES} frames at once, not {len(every)}.")
-    return b"".join(_packed(chronicle, name) for name in every)
+    id_list = list(frame_ids)
+    if len(id_list) > MOST_FRAMES:
+        raise UsageError(f"At most {MOST_FRAMES} frames at once, not {len(id_list)}.")
+    return b"".join(_pack_frame(run_index, frame_id) for frame_id in id_list)
 
 
-def _packed(chronicle: Chronicle, name: str) -> bytes:
+def _pack_frame(run_index: RunIndex, frame_id: str) -> bytes:
     try:
-        binary = bytes.fromhex(name)
+        id_bytes = bytes.fromhex(frame_id)
     except ValueError:
-        binary = b""
-    if len(binary) != 20:
-        raise UsageError(f"{one_line(name, 50)!r} is no id of a frame.")
-    frame = chronicle.ledger.seen(name)
+        id_bytes = b""
+    if len(id_bytes) != 20:
+        raise UsageError(f"{format_one_line(frame_id, 50)!r} is no id of a frame.")
+    frame = run_index.ledger.read_frame(frame_id)
     height, width = frame.shape
-    return _FRAME.pack(binary, height, width) + frame.tobytes()
+    return _FRAME.pack(id_bytes, height, width) + frame.tobytes()
 
 
-def plan(chronicle: Chronicle, number: int) -> Json:
+def describe_plan(run_index: RunIndex, number: int) -> Json:
     """A plan and the way it shows: one point for where it sets out and one for each of its actions. Raises UsageError."""
-    chronicle.read()
-    drawn = chronicle.plans.get(number)
-    if drawn is None:
+    run_index.read_events()
+    plan_event = run_index.plans.get(number)
+    if plan_event is None:
         raise UsageError(f"There is no plan {number} in this run that was followed.")
-    body = drawn.plan
-    points = way(list(_foreseen(chronicle, drawn)))
+    body = plan_event.plan_body
+    points = find_motion_path(list(_read_plan_frames(run_index, plan_event)))
     return {
         "number": number,
-        "from": drawn.at,
+        "from": plan_event.at,
         "member": body["member"],
         "actions": body["actions"],
-        "classes": drawn.classes,
-        "drawn": drawn.drawn,
+        "classes": plan_event.classes,
+        "drawn": plan_event.drawn_class,
         "certified": body["certified"],
         "method": body["method"],
         "nodes": body["nodes"],
         "seconds": body["seconds"],
         "cut": body["cut"],
-        "subgoal": None if body["subgoal"] is None else shown(chronicle.ledger.text(body["subgoal"]), 4000),
-        "question": shown(body["question"], 600),
+        "subgoal": None if body["subgoal"] is None else truncate_text(run_index.ledger.get_text(body["subgoal"]), 4000),
+        "question": truncate_text(body["question"], 600),
         "points": [[round(row, 2), round(column, 2)] for row, column in points],
-        "line": one_line(drawn.line, 300),
+        "line": format_one_line(plan_event.line, 300),
     }
 
 
-def _foreseen(chronicle: Chronicle, drawn: Planned) -> Iterator[Frame]:
+def _read_plan_frames(run_index: RunIndex, plan_event: PlanStarted) -> Iterator[Frame]:
     """What it set out from, and what its driver predicted: as drawn where that is on record, else of the actions that were sent."""
-    yield chronicle.ledger.seen(chronicle.steps[drawn.at].frames[-1])
-    if drawn.ahead:
-        yield from map(chronicle.ledger.seen, drawn.ahead)
+    yield run_index.ledger.read_frame(run_index.steps[plan_event.at].frames[-1])
+    if plan_event.predicted_frames:
+        yield from map(run_index.ledger.read_frame, plan_event.predicted_frames)
         return
-    for step in chronicle.steps[drawn.at + 1 : drawn.at + 1 + len(drawn.plan["actions"])]:
-        if step.told is None or step.told.intent["plan"] != drawn.number:
+    for step in run_index.steps[plan_event.at + 1 : plan_event.at + 1 + len(plan_event.plan_body["actions"])]:
+        if step.event is None or step.event.intent["plan"] != plan_event.plan_seq:
             return
-        seen = step.told.intent["predictions"].get(str(drawn.plan["member"]))
-        if seen is None:
+        prediction = step.event.intent["predictions"].get(str(plan_event.plan_body["member"]))
+        if prediction is None:
             return
-        yield chronicle.ledger.seen(seen[0])
+        yield run_index.ledger.read_frame(prediction[0])

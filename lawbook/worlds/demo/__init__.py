@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 
-from lawbook.worlds.address import unknown
-from lawbook.worlds.address_options import Options
+from lawbook.worlds.address import make_unknown_error
+from lawbook.worlds.address_options import AddressOptions
 from lawbook.worlds.world import World
 
 GAMES = {
@@ -33,13 +33,13 @@ class DemoSource:
 
     def make(self, name: str, options: Mapping[str, str]) -> World:
         if name not in GAMES:
-            raise unknown("demo", name, GAMES)
-        given = Options(f"demo:{name}", options)
-        seed = given.whole("seed", 0, low=0, high=2**31 - 1)
-        given.done()
+            raise make_unknown_error("demo", name, GAMES)
+        address_options = AddressOptions(f"demo:{name}", options)
+        seed = address_options.get_int("seed", 0, low=0, high=2**31 - 1)
+        address_options.reject_unread()
         build = importlib.import_module(f"lawbook.worlds.demo.{name}").build
-        made: World = importlib.import_module("lawbook.worlds.demo.puzzle").world(build, name, seed)
-        return made
+        world: World = importlib.import_module("lawbook.worlds.demo.puzzle").world(build, name, seed)
+        return world
 
 
 SOURCE = DemoSource()

@@ -28,7 +28,7 @@ EXIT, HAZARD = "E", "X"
 """What several games have: it completes the level; it is game over."""
 
 
-def maze(rng: Random, openness: float, rows: int = SIDE, columns: int = SIDE) -> Grid:
+def make_maze(rng: Random, openness: float, rows: int = SIDE, columns: int = SIDE) -> Grid:
     """A random walled maze of `rows` x `columns` letters, both odd; `openness` is the share of its inner walls that is then taken
     out."""
     grid = [[WALL] * columns for _ in range(rows)]
@@ -36,18 +36,18 @@ def maze(rng: Random, openness: float, rows: int = SIDE, columns: int = SIDE) ->
     grid[1][1] = FLOOR
     while stack:
         row, column = stack[-1]
-        ways = [
+        neighbours = [
             (row + 2 * down, column + 2 * right)
             for down, right in MOVES.values()
             if 0 < row + 2 * down < rows and 0 < column + 2 * right < columns and grid[row + 2 * down][column + 2 * right] == WALL
         ]
-        if not ways:
+        if not neighbours:
             stack.pop()
             continue
-        new = rng.choice(ways)
-        grid[(row + new[0]) // 2][(column + new[1]) // 2] = FLOOR
-        grid[new[0]][new[1]] = FLOOR
-        stack.append(new)
+        neighbour = rng.choice(neighbours)
+        grid[(row + neighbour[0]) // 2][(column + neighbour[1]) // 2] = FLOOR
+        grid[neighbour[0]][neighbour[1]] = FLOOR
+        stack.append(neighbour)
     inner = [(r, c) for r in range(1, rows - 1) for c in range(1, columns - 1) if grid[r][c] == WALL and (r + c) % 2]
     for row, column in rng.sample(inner, round(openness * len(inner))):
         grid[row][column] = FLOOR
@@ -58,23 +58,23 @@ def maze(rng: Random, openness: float, rows: int = SIDE, columns: int = SIDE) ->
     return grid
 
 
-def room(side: int) -> Grid:
+def make_room(side: int) -> Grid:
     """A square of floor with walls around it, `side` x `side` letters."""
-    inner = [WALL, *FLOOR * (side - 2), WALL]
-    return [[WALL] * side, *(inner.copy() for _ in range(side - 2)), [WALL] * side]
+    inner_row = [WALL, *FLOOR * (side - 2), WALL]
+    return [[WALL] * side, *(inner_row.copy() for _ in range(side - 2)), [WALL] * side]
 
 
-def put(grid: Grid, letter: str, *on: Cell) -> None:
-    for row, column in on:
+def put_letter(grid: Grid, letter: str, *positions: Cell) -> None:
+    for row, column in positions:
         grid[row][column] = letter
 
 
-def drawn(grid: Sequence[Sequence[str]]) -> Board:
+def to_board(grid: Sequence[Sequence[str]]) -> Board:
     """The grid as a board, which does not change any more."""
     return tuple("".join(row) for row in grid)
 
 
-def found[**P](attempt: Callable[P, Board | None], *args: P.args, **kwargs: P.kwargs) -> Board:
+def draw_board[**P](attempt: Callable[P, Board | None], *args: P.args, **kwargs: P.kwargs) -> Board:
     """The first board that comes of an attempt with these arguments. Raises RuntimeError after too many."""
     for _ in range(5000):
         board = attempt(*args, **kwargs)
@@ -83,35 +83,35 @@ def found[**P](attempt: Callable[P, Board | None], *args: P.args, **kwargs: P.kw
     raise RuntimeError(f"no board like {args[1:]} was found")
 
 
-def cells(board: Sequence[Sequence[str]], letters: str) -> list[Cell]:
+def find_cells(board: Sequence[Sequence[str]], letters: str) -> list[Cell]:
     """Where any of `letters` stands, row by row."""
     return [(r, c) for r, row in enumerate(board) for c, letter in enumerate(row) if letter in letters]
 
 
-def lying(board: Sequence[Sequence[str]], letters: str) -> list[tuple[str, Cell]]:
+def find_items(board: Sequence[Sequence[str]], letters: str) -> list[tuple[str, Cell]]:
     """(letter, block) of everything on the board that is one of `letters`, row by row."""
-    return [(at(board, cell), cell) for cell in cells(board, letters)]
+    return [(get_letter(board, cell), cell) for cell in find_cells(board, letters)]
 
 
-def at(board: Sequence[Sequence[str]], cell: Cell) -> str:
+def get_letter(board: Sequence[Sequence[str]], cell: Cell) -> str:
     """The letter on a block."""
     return board[cell[0]][cell[1]]
 
 
-def moved(board: Sequence[Sequence[str]], cell: Cell, move: Move, blocked: Collection[str] = WALL) -> Cell:
+def move_cell(board: Sequence[Sequence[str]], cell: Cell, move: Move, blocked: Collection[str] = WALL) -> Cell:
     """The block that a step leads to: the same one where a letter of `blocked` is in the way."""
-    new = cell[0] + move[0], cell[1] + move[1]
-    return cell if at(board, new) in blocked else new
+    target = cell[0] + move[0], cell[1] + move[1]
+    return cell if get_letter(board, target) in blocked else target
 
 
-def distances(board: Sequence[Sequence[str]], start: Cell, blocked: Collection[str] = WALL) -> dict[Cell, int]:
+def compute_distances(board: Sequence[Sequence[str]], start: Cell, blocked: Collection[str] = WALL) -> dict[Cell, int]:
     """Fewest moves from `start` to every block that can be reached without entering a letter of `blocked`, breadth-first."""
     moves, queue = {start: 0}, deque([start])
     while queue:
         cell = queue.popleft()
         for move in MOVES.values():
-            new = moved(board, cell, move, blocked)
-            if new not in moves:
-                moves[new] = moves[cell] + 1
-                queue.append(new)
+            target = move_cell(board, cell, move, blocked)
+            if target not in moves:
+                moves[target] = moves[cell] + 1
+                queue.append(target)
     return moves

@@ -5,54 +5,68 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
-from lawbook.worlds.demo.board import EXIT, FLOOR, START, Board, Cell, cells, distances, drawn, found, maze, put
-from lawbook.worlds.demo.look import theme
-from lawbook.worlds.demo.puzzle import AVATAR, PuzzleGame, Stage, Walk
+from lawbook.worlds.demo.board import (
+    EXIT,
+    FLOOR,
+    START,
+    Board,
+    Cell,
+    compute_distances,
+    draw_board,
+    find_cells,
+    make_maze,
+    put_letter,
+    to_board,
+)
+from lawbook.worlds.demo.look import draw_theme
+from lawbook.worlds.demo.puzzle import AVATAR, PuzzleGame, PuzzleStage, WalkPuzzle
 
-NEAR = 2
+SIGHT = 2
 """How many blocks away, in rows and in columns, is still near."""
 
 
-class Fog(Walk):
+class FogPuzzle(WalkPuzzle):
     goal = EXIT
 
-    def hidden(self, state: Cell) -> list[Cell]:
+    def find_hidden(self, state: Cell) -> list[Cell]:
         return [
             (row, column)
             for row, letters in enumerate(self.board)
             for column in range(len(letters))
-            if not near(state, (row, column))
+            if not is_near(state, (row, column))
         ]
 
 
-def near(one: Cell, other: Cell) -> bool:
-    return abs(one[0] - other[0]) <= NEAR and abs(one[1] - other[1]) <= NEAR
+def is_near(one: Cell, other: Cell) -> bool:
+    return abs(one[0] - other[0]) <= SIGHT and abs(one[1] - other[1]) <= SIGHT
 
 
-class Aim(NamedTuple):
+class FogLevelSpec(NamedTuple):
     """What a level should be like: share of inner walls taken out, fewest moves (from, to)."""
 
     openness: float
     moves: tuple[int, int]
 
 
-AIMS = (Aim(0.6, (6, 9)), Aim(0.5, (10, 14)), Aim(0.4, (14, 19)), Aim(0.3, (19, 26)))
+LEVEL_SPECS = (FogLevelSpec(0.6, (6, 9)), FogLevelSpec(0.5, (10, 14)), FogLevelSpec(0.4, (14, 19)), FogLevelSpec(0.3, (19, 26)))
 
 
-def draw(rng: Random, aim: Aim) -> Board | None:
+def draw(rng: Random, level_spec: FogLevelSpec) -> Board | None:
     """A board that meets the aim, its exit out of sight at the start, if this attempt comes to one."""
-    grid = maze(rng, aim.openness)
-    start = rng.choice(cells(grid, FLOOR))
-    low, high = aim.moves
-    exits = [cell for cell, moves in distances(grid, start).items() if low <= moves <= high and not near(start, cell)]
+    grid = make_maze(rng, level_spec.openness)
+    start = rng.choice(find_cells(grid, FLOOR))
+    low, high = level_spec.moves
+    exits = [cell for cell, moves in compute_distances(grid, start).items() if low <= moves <= high and not is_near(start, cell)]
     if not exits:
         return None
-    put(grid, EXIT, rng.choice(exits))
-    put(grid, START, start)
-    return drawn(grid)
+    put_letter(grid, EXIT, rng.choice(exits))
+    put_letter(grid, START, start)
+    return to_board(grid)
 
 
 def build(rng: Random) -> PuzzleGame[Cell]:
-    look = theme(rng)
-    things = {EXIT: look.exit(*look.bright[:2]), AVATAR: look.walker(look.avatar)}
-    return PuzzleGame([Stage(Fog(found(draw, rng, aim)), things) for aim in AIMS], look)
+    game_theme = draw_theme(rng)
+    pictures = {EXIT: game_theme.make_exit(*game_theme.bright[:2]), AVATAR: game_theme.make_walker(game_theme.avatar)}
+    return PuzzleGame(
+        [PuzzleStage(FogPuzzle(draw_board(draw, rng, level_spec)), pictures) for level_spec in LEVEL_SPECS], game_theme
+    )

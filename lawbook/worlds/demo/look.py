@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from arcengine import Sprite
 
-from lawbook.worlds.demo.board import WALL, Board, Cell, cells
+from lawbook.worlds.demo.board import WALL, Board, Cell, find_cells
 
 Pixels = npt.NDArray[np.int8]
 """Rows x columns of colours; -1 is transparent."""
@@ -44,22 +44,22 @@ class Theme:
     dark: int
     bright: tuple[int, ...]
 
-    def picture(self, text: str, **colours: int) -> Pixels:
+    def make_picture(self, text: str, **colours: int) -> Pixels:
         """Pixels from a drawing, rows separated by `/`: `f` is floor, a letter of `colours` what it says, any other transparent."""
-        return picture(text, {"f": self.floor, **colours})
+        return parse_picture(text, {"f": self.floor, **colours})
 
-    def exit(self, frame: int, light: int) -> Pixels:
-        return self.picture("dddd/dlld/dlld/dddd", d=frame, l=light)
+    def make_exit(self, frame: int, light: int) -> Pixels:
+        return self.make_picture("dddd/dlld/dlld/dddd", d=frame, l=light)
 
-    def hazard(self, fire: int, ember: int) -> Pixels:
-        return self.picture("xhxh/hxhx/xhxh/hxhx", x=fire, h=ember)
+    def make_hazard(self, fire: int, ember: int) -> Pixels:
+        return self.make_picture("xhxh/hxhx/xhxh/hxhx", x=fire, h=ember)
 
-    def walker(self, colour: int) -> Pixels:
+    def make_walker(self, colour: int) -> Pixels:
         """Somebody who walks, eyes and all."""
-        return self.picture("faaf/aeae/aaaa/faaf", a=colour, e=self.eyes)
+        return self.make_picture("faaf/aeae/aaaa/faaf", a=colour, e=self.eyes)
 
 
-def theme(rng: Random) -> Theme:
+def draw_theme(rng: Random) -> Theme:
     floor = rng.choice(list(_FLOORS))
     wall, shade = rng.choice([pair for pair in _WALLS if floor not in pair and not (floor == 4 and 3 in pair)])
     bright = [colour for colour in _FLOORS[floor] if colour not in (wall, shade)]
@@ -68,33 +68,35 @@ def theme(rng: Random) -> Theme:
     return Theme(floor, wall, shade, bright.pop(), greys[1], greys[0], greys[-1], tuple(bright))
 
 
-def picture(text: str, colours: Mapping[str, int]) -> Pixels:
+def parse_picture(text: str, colours: Mapping[str, int]) -> Pixels:
     """Pixels from a drawing, rows separated by `/`; a letter without a colour is transparent."""
     return np.array([[colours.get(letter, -1) for letter in row] for row in text.split("/")], dtype=np.int8)
 
 
-def standing(name: str, pixels: Pixels, cell: Cell) -> Sprite:
+def make_sprite(name: str, pixels: Pixels, cell: Cell) -> Sprite:
     """A sprite with its upper left corner on a block (or, in row -1, in the strip)."""
     row, column = cell
     return Sprite(pixels, name=name, x=column * BLOCK, y=STRIP + row * BLOCK)
 
 
-def spread(name: str, pixels: Pixels, over: Collection[Cell], board: Board) -> Sprite:
+def make_tiled_sprite(name: str, pixels: Pixels, covered: Collection[Cell], board: Board) -> Sprite:
     """One sprite as large as the board that shows the 4 x 4 picture on each block of `over`."""
     rows, columns = len(board), len(board[0])
     blocks = np.full((rows, columns, BLOCK, BLOCK), -1, dtype=np.int8)
-    if over:
-        blocks[*zip(*over, strict=True)] = pixels
-    return standing(name, blocks.swapaxes(1, 2).reshape(rows * BLOCK, columns * BLOCK), (0, 0))
+    if covered:
+        blocks[*zip(*covered, strict=True)] = pixels
+    return make_sprite(name, blocks.swapaxes(1, 2).reshape(rows * BLOCK, columns * BLOCK), (0, 0))
 
 
-def walls(board: Board, look: Theme) -> Sprite:
-    return spread("walls", picture("wwws/wwww/wsww/wwww", {"w": look.wall, "s": look.shade}), cells(board, WALL), board)
+def make_walls(board: Board, game_theme: Theme) -> Sprite:
+    return make_tiled_sprite(
+        "walls", parse_picture("wwws/wwww/wsww/wwww", {"w": game_theme.wall, "s": game_theme.shade}), find_cells(board, WALL), board
+    )
 
 
-def strip(board: Board, number: int, of: int, look: Theme) -> Sprite:
+def make_strip(board: Board, number: int, n_levels: int, game_theme: Theme) -> Sprite:
     """The strip of level `number`, from 0, out of `of`."""
-    pixels = np.full((STRIP, len(board[0]) * BLOCK), look.wall, dtype=np.int8)
-    for pip in range(of):
-        pixels[1:3, 4 * pip + 2 : 4 * pip + 4] = look.lit if pip <= number else look.dark
-    return standing("strip", pixels, (-1, 0))
+    pixels = np.full((STRIP, len(board[0]) * BLOCK), game_theme.wall, dtype=np.int8)
+    for pip in range(n_levels):
+        pixels[1:3, 4 * pip + 2 : 4 * pip + 4] = game_theme.lit if pip <= number else game_theme.dark
+    return make_sprite("strip", pixels, (-1, 0))

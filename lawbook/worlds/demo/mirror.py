@@ -7,88 +7,109 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from lawbook.worlds.demo.board import FLOOR, WALL, Board, Cell, Move, cells, distances, drawn, found, lying, maze, moved, put
-from lawbook.worlds.demo.look import theme
-from lawbook.worlds.demo.puzzle import AVATAR, Puzzle, PuzzleGame, Stage, explore
+from lawbook.worlds.demo.board import (
+    FLOOR,
+    WALL,
+    Board,
+    Cell,
+    Move,
+    compute_distances,
+    draw_board,
+    find_cells,
+    find_items,
+    make_maze,
+    move_cell,
+    put_letter,
+    to_board,
+)
+from lawbook.worlds.demo.look import draw_theme
+from lawbook.worlds.demo.puzzle import AVATAR, Puzzle, PuzzleGame, PuzzleStage, explore
 
 STARTS, PLACES = "@&", "pq"
 """Of the one that walks as told and of the one that is reflected."""
 REFLECTED = "reflected"
 
 
-class State(NamedTuple):
+class MirrorState(NamedTuple):
     avatar: Cell
     reflected: Cell
 
 
-class Mirror(Puzzle[State]):
+class MirrorPuzzle(Puzzle[MirrorState]):
     """upright: the mirror stands upright, so that left and right change places; otherwise up and down do."""
 
     def __init__(self, board: Board, upright: bool) -> None:
-        super().__init__(board, State(*(cells(board, letter)[0] for letter in STARTS)))
+        super().__init__(board, MirrorState(*(find_cells(board, letter)[0] for letter in STARTS)))
         self.upright = upright
-        self._places = [cell for letter in PLACES for cell in cells(board, letter)]
+        self._places = [cell for letter in PLACES for cell in find_cells(board, letter)]
 
-    def step(self, state: State, move: Move) -> State:
+    def step(self, state: MirrorState, move: Move) -> MirrorState:
         down, right = move
         reflected = (down, -right) if self.upright else (-down, right)
-        return State(moved(self.board, state.avatar, move), moved(self.board, state.reflected, reflected))
+        return MirrorState(move_cell(self.board, state.avatar, move), move_cell(self.board, state.reflected, reflected))
 
-    def won(self, state: State) -> bool:
+    def is_won(self, state: MirrorState) -> bool:
         return list(state) == self._places
 
-    def scene(self, state: State) -> Iterator[tuple[str, Cell]]:
-        yield from lying(self.board, PLACES)
+    def list_sprites(self, state: MirrorState) -> Iterator[tuple[str, Cell]]:
+        yield from find_items(self.board, PLACES)
         yield AVATAR, state.avatar
         yield REFLECTED, state.reflected
 
 
-class Aim(NamedTuple):
+class MirrorLevelSpec(NamedTuple):
     """What a level should be like: share of inner walls taken out, length of the rooms, fewest moves (from, to), and how many
     moves more than the slower of the two would need alone, at least."""
 
     openness: float
     length: int
     moves: tuple[int, int]
-    more: int
+    extra_moves: int
 
 
-AIMS = (Aim(0.7, 7, (5, 8), 1), Aim(0.6, 9, (8, 12), 2), Aim(0.5, 11, (12, 17), 3), Aim(0.4, 13, (16, 22), 4))
+LEVEL_SPECS = (
+    MirrorLevelSpec(0.7, 7, (5, 8), 1),
+    MirrorLevelSpec(0.6, 9, (8, 12), 2),
+    MirrorLevelSpec(0.5, 11, (12, 17), 3),
+    MirrorLevelSpec(0.4, 13, (16, 22), 4),
+)
 WIDTH = 7
 """Of a room across the mirror, the walls included."""
 
 
-def draw(rng: Random, aim: Aim, upright: bool) -> Board | None:
+def draw(rng: Random, level_spec: MirrorLevelSpec, upright: bool) -> Board | None:
     """A board that meets the aim, if this attempt comes to one: drawn with the mirror upright, and turned over afterwards."""
-    one, other = (maze(rng, aim.openness, aim.length, WIDTH) for _ in range(2))
-    grid = [[*left, WALL, *right] for left, right in zip(one, other, strict=True)]
-    floor = cells(grid, FLOOR)
+    left_room, right_room = (make_maze(rng, level_spec.openness, level_spec.length, WIDTH) for _ in range(2))
+    grid = [[*left, WALL, *right] for left, right in zip(left_room, right_room, strict=True)]
+    floor = find_cells(grid, FLOOR)
     starts = [rng.choice([cell for cell in floor if (cell[1] > WIDTH) is beyond]) for beyond in (False, True)]
     for letter, start in zip(STARTS, starts, strict=True):
-        put(grid, letter, start)
-    alone = [distances(grid, start) for start in starts]
-    low, high = aim.moves
-    fitting = [
+        put_letter(grid, letter, start)
+    distances_alone = [compute_distances(grid, start) for start in starts]
+    low, high = level_spec.moves
+    candidates = [
         state
-        for state, moves in explore(Mirror(drawn(grid), upright=True))
+        for state, moves in explore(MirrorPuzzle(to_board(grid), upright=True))
         if low <= moves <= high
-        and moves >= aim.more + max(alone[0][state.avatar], alone[1][state.reflected])
+        and moves >= level_spec.extra_moves + max(distances_alone[0][state.avatar], distances_alone[1][state.reflected])
         and starts[0] != state.avatar
         and starts[1] != state.reflected
     ]
-    if not fitting:
+    if not candidates:
         return None
-    for letter, place in zip(PLACES, rng.choice(fitting), strict=True):
-        put(grid, letter, place)
-    return drawn(grid if upright else list(zip(*grid, strict=True)))
+    for letter, place in zip(PLACES, rng.choice(candidates), strict=True):
+        put_letter(grid, letter, place)
+    return to_board(grid if upright else list(zip(*grid, strict=True)))
 
 
-def build(rng: Random) -> PuzzleGame[State]:
+def build(rng: Random) -> PuzzleGame[MirrorState]:
     """The seed says how the mirror stands, in every level the same."""
     upright = rng.random() < 0.5
-    look = theme(rng)
-    things = {AVATAR: look.walker(look.avatar), REFLECTED: look.walker(look.bright[0])}
-    for place, colour in zip(PLACES, (look.avatar, look.bright[0]), strict=True):
-        things[place] = look.picture("pppp/pffp/pffp/pppp", p=colour)
-    stages = [Stage(Mirror(found(draw, rng, aim, upright), upright), things) for aim in AIMS]
-    return PuzzleGame(stages, look, blinking=(AVATAR, REFLECTED))
+    game_theme = draw_theme(rng)
+    pictures = {AVATAR: game_theme.make_walker(game_theme.avatar), REFLECTED: game_theme.make_walker(game_theme.bright[0])}
+    for place, colour in zip(PLACES, (game_theme.avatar, game_theme.bright[0]), strict=True):
+        pictures[place] = game_theme.make_picture("pppp/pffp/pffp/pppp", p=colour)
+    stages = [
+        PuzzleStage(MirrorPuzzle(draw_board(draw, rng, level_spec, upright), upright), pictures) for level_spec in LEVEL_SPECS
+    ]
+    return PuzzleGame(stages, game_theme, blinking=(AVATAR, REFLECTED))

@@ -6,45 +6,59 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from lawbook.worlds.demo.board import FLOOR, START, WALL, Board, Cell, Move, cells, drawn, found, lying, moved, put, room
-from lawbook.worlds.demo.look import theme
-from lawbook.worlds.demo.puzzle import AVATAR, Puzzle, PuzzleGame, Stage, explore
+from lawbook.worlds.demo.board import (
+    FLOOR,
+    START,
+    WALL,
+    Board,
+    Cell,
+    Move,
+    draw_board,
+    find_cells,
+    find_items,
+    make_room,
+    move_cell,
+    put_letter,
+    to_board,
+)
+from lawbook.worlds.demo.look import draw_theme
+from lawbook.worlds.demo.puzzle import AVATAR, Puzzle, PuzzleGame, PuzzleStage, explore
 
 BOX, MARK = "$", "o"
 SIDE = 7
 
 
-class State(NamedTuple):
+class PushState(NamedTuple):
     """Where the avatar is, and where the boxes are."""
 
     avatar: Cell
     boxes: frozenset[Cell]
 
 
-class Push(Puzzle[State]):
+class PushPuzzle(Puzzle[PushState]):
     def __init__(self, board: Board) -> None:
-        super().__init__(board, State(cells(board, START)[0], frozenset(cells(board, BOX))))
-        self._marks = frozenset(cells(board, MARK))
+        super().__init__(board, PushState(find_cells(board, START)[0], frozenset(find_cells(board, BOX))))
+        self._marks = frozenset(find_cells(board, MARK))
 
-    def step(self, state: State, move: Move) -> State:
-        new = moved(self.board, state.avatar, move)
-        if new not in state.boxes:
-            return State(new, state.boxes)
-        beyond = moved(self.board, new, move)
+    def step(self, state: PushState, move: Move) -> PushState:
+        target = move_cell(self.board, state.avatar, move)
+        if target not in state.boxes:
+            return PushState(target, state.boxes)
+        beyond = move_cell(self.board, target, move)
         if beyond in state.boxes:  # another box, or itself, where a wall stopped it
             return state
-        return State(new, state.boxes - {new} | {beyond})
+        return PushState(target, state.boxes - {target} | {beyond})
 
-    def won(self, state: State) -> bool:
+    def is_won(self, state: PushState) -> bool:
         return state.boxes == self._marks
 
-    def scene(self, state: State) -> Iterator[tuple[str, Cell]]:
-        yield from lying(self.board, MARK)
+    def list_sprites(self, state: PushState) -> Iterator[tuple[str, Cell]]:
+        yield from find_items(self.board, MARK)
         yield from ((BOX, box) for box in sorted(state.boxes))
         yield AVATAR, state.avatar
 
 
-class Aim(NamedTuple):
+class PushLevelSpec(NamedTuple):
     """What a level should be like: inner walls, boxes, fewest moves (from, to)."""
 
     walls: int
@@ -52,34 +66,41 @@ class Aim(NamedTuple):
     moves: tuple[int, int]
 
 
-AIMS = (Aim(2, 1, (6, 9)), Aim(3, 2, (9, 14)), Aim(4, 2, (14, 20)), Aim(2, 3, (14, 22)))
+LEVEL_SPECS = (
+    PushLevelSpec(2, 1, (6, 9)),
+    PushLevelSpec(3, 2, (9, 14)),
+    PushLevelSpec(4, 2, (14, 20)),
+    PushLevelSpec(2, 3, (14, 22)),
+)
 
 
-def draw(rng: Random, aim: Aim) -> Board | None:
+def draw(rng: Random, level_spec: PushLevelSpec) -> Board | None:
     """A board that meets the aim, if this attempt comes to one: boxes somewhere in a room, marks where they can be pushed."""
-    grid = room(SIDE)
-    start, *rest = rng.sample(cells(grid, FLOOR), 1 + aim.boxes + aim.walls)
-    boxes = frozenset(rest[: aim.boxes])
-    put(grid, START, start)
-    put(grid, BOX, *boxes)
-    put(grid, WALL, *rest[aim.boxes :])
-    arranged: dict[frozenset[Cell], int] = {}  # the boxes -> fewest moves until they lie so
-    for state, moves in explore(Push(drawn(grid))):
-        arranged.setdefault(state.boxes, moves)
-    low, high = aim.moves
-    fitting = [marks for marks, moves in arranged.items() if low <= moves <= high and not marks & {start, *boxes}]
-    if not fitting:
+    grid = make_room(SIDE)
+    start, *free_cells = rng.sample(find_cells(grid, FLOOR), 1 + level_spec.boxes + level_spec.walls)
+    boxes = frozenset(free_cells[: level_spec.boxes])
+    put_letter(grid, START, start)
+    put_letter(grid, BOX, *boxes)
+    put_letter(grid, WALL, *free_cells[level_spec.boxes :])
+    fewest_moves: dict[frozenset[Cell], int] = {}  # the boxes -> fewest moves until they lie so
+    for state, moves in explore(PushPuzzle(to_board(grid))):
+        fewest_moves.setdefault(state.boxes, moves)
+    low, high = level_spec.moves
+    candidates = [marks for marks, moves in fewest_moves.items() if low <= moves <= high and not marks & {start, *boxes}]
+    if not candidates:
         return None
-    put(grid, MARK, *rng.choice(fitting))
-    return drawn(grid)
+    put_letter(grid, MARK, *rng.choice(candidates))
+    return to_board(grid)
 
 
-def build(rng: Random) -> PuzzleGame[State]:
-    look = theme(rng)
-    box, mark = look.bright[:2]
-    things = {
-        MARK: look.picture("    / mm / mm /    ", m=mark),
-        BOX: look.picture("bbbb/b  b/b  b/bbbb", b=box),  # a mark shows through
-        AVATAR: look.walker(look.avatar),
+def build(rng: Random) -> PuzzleGame[PushState]:
+    game_theme = draw_theme(rng)
+    box, mark = game_theme.bright[:2]
+    pictures = {
+        MARK: game_theme.make_picture("    / mm / mm /    ", m=mark),
+        BOX: game_theme.make_picture("bbbb/b  b/b  b/bbbb", b=box),  # a mark shows through
+        AVATAR: game_theme.make_walker(game_theme.avatar),
     }
-    return PuzzleGame([Stage(Push(found(draw, rng, aim)), things) for aim in AIMS], look)
+    return PuzzleGame(
+        [PuzzleStage(PushPuzzle(draw_board(draw, rng, level_spec)), pictures) for level_spec in LEVEL_SPECS], game_theme
+    )

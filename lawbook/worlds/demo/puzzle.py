@@ -15,13 +15,23 @@ import numpy as np
 from arcengine import ARCBaseGame, Camera, GameAction, Level
 
 from lawbook.worlds.arcengine_world import ArcGameWorld
-from lawbook.worlds.demo.board import MOVES, START, Board, Cell, Move, at, cells, lying, moved
-from lawbook.worlds.demo.look import BLOCK, STRIP, Pixels, Theme, picture, spread, standing, strip, walls
+from lawbook.worlds.demo.board import MOVES, START, Board, Cell, Move, find_cells, find_items, get_letter, move_cell
+from lawbook.worlds.demo.look import (
+    BLOCK,
+    STRIP,
+    Pixels,
+    Theme,
+    make_sprite,
+    make_strip,
+    make_tiled_sprite,
+    make_walls,
+    parse_picture,
+)
 from lawbook.worlds.world import WorldSpec
 
 AVATAR = "avatar"
 CLICK = 6
-MANY = 5000
+MAX_STATES = 5000
 """States after which a search gives up: a level that needs more is not for us."""
 
 
@@ -40,21 +50,21 @@ class Puzzle[S: Hashable](ABC):
         """What a move makes of a state that is neither won nor lost."""
 
     @abstractmethod
-    def won(self, state: S) -> bool: ...
+    def is_won(self, state: S) -> bool: ...
 
-    def lost(self, state: S) -> bool:
+    def is_lost(self, state: S) -> bool:
         return False
 
     @abstractmethod
-    def scene(self, state: S) -> Iterable[tuple[str, Cell]]:
+    def list_sprites(self, state: S) -> Iterable[tuple[str, Cell]]:
         """What stands where, beside the walls: (name, block), from back to front."""
 
-    def hidden(self, state: S) -> Collection[Cell]:
+    def find_hidden(self, state: S) -> Collection[Cell]:
         """Blocks of which nothing is to be seen."""
         return ()
 
 
-class Walk(Puzzle[Cell]):
+class WalkPuzzle(Puzzle[Cell]):
     """The plainest rules: an avatar walks, and walls stop it. A state is where it is.
 
     goal, hazard, harmless: letters of blocks that complete the level, that are game over, and that only lie there.
@@ -64,48 +74,48 @@ class Walk(Puzzle[Cell]):
     hazard = harmless = ""
 
     def __init__(self, board: Board) -> None:
-        super().__init__(board, cells(board, START)[0])
+        super().__init__(board, find_cells(board, START)[0])
 
     def step(self, state: Cell, move: Move) -> Cell:
-        return moved(self.board, state, move)
+        return move_cell(self.board, state, move)
 
-    def won(self, state: Cell) -> bool:
-        return at(self.board, state) in self.goal
+    def is_won(self, state: Cell) -> bool:
+        return get_letter(self.board, state) in self.goal
 
-    def lost(self, state: Cell) -> bool:
-        return at(self.board, state) in self.hazard
+    def is_lost(self, state: Cell) -> bool:
+        return get_letter(self.board, state) in self.hazard
 
-    def scene(self, state: Cell) -> Iterator[tuple[str, Cell]]:
-        yield from lying(self.board, self.goal + self.hazard + self.harmless)
+    def list_sprites(self, state: Cell) -> Iterator[tuple[str, Cell]]:
+        yield from find_items(self.board, self.goal + self.hazard + self.harmless)
         yield AVATAR, state
 
 
 def explore[S: Hashable](puzzle: Puzzle[S]) -> Iterator[tuple[S, int]]:
     """The states that can be reached, each with the fewest moves to it, nearest first, up to MANY. Nothing follows a state that is
     won or lost."""
-    found, queue = {puzzle.start}, deque([(puzzle.start, 0)])
-    while queue and len(found) < MANY:
+    visited, queue = {puzzle.start}, deque([(puzzle.start, 0)])
+    while queue and len(visited) < MAX_STATES:
         state, moves = queue.popleft()
         yield state, moves
-        if puzzle.won(state) or puzzle.lost(state):
+        if puzzle.is_won(state) or puzzle.is_lost(state):
             continue
         for move in puzzle.moves:
-            new = puzzle.step(state, move)
-            if new not in found:
-                found.add(new)
-                queue.append((new, moves + 1))
+            successor = puzzle.step(state, move)
+            if successor not in visited:
+                visited.add(successor)
+                queue.append((successor, moves + 1))
 
 
-def fewest[S: Hashable](puzzle: Puzzle[S]) -> int | None:
+def count_fewest_moves[S: Hashable](puzzle: Puzzle[S]) -> int | None:
     """Length of a shortest solution; None when there is none, or too much to search."""
-    return next((moves for state, moves in explore(puzzle) if puzzle.won(state)), None)
+    return next((moves for state, moves in explore(puzzle) if puzzle.is_won(state)), None)
 
 
-class Stage[S: Hashable](NamedTuple):
+class PuzzleStage[S: Hashable](NamedTuple):
     """A puzzle and the pictures of its things, by name."""
 
     puzzle: Puzzle[S]
-    things: Mapping[str, Pixels]
+    pictures: Mapping[str, Pixels]
 
 
 class PuzzleGame[S: Hashable](ARCBaseGame):
@@ -114,68 +124,70 @@ class PuzzleGame[S: Hashable](ARCBaseGame):
     blinking: names of the things that blink. clicks: the blocks are clicked (action 6), instead of four moves of one block.
     """
 
-    def __init__(self, stages: list[Stage[S]], look: Theme, *, blinking: Collection[str] = (AVATAR,), clicks: bool = False) -> None:
+    def __init__(
+        self, stages: list[PuzzleStage[S]], theme: Theme, *, blinking: Collection[str] = (AVATAR,), clicks: bool = False
+    ) -> None:
         self.stages = stages
-        self.look = look
+        self.theme = theme
         self.blinking = blinking
-        self._fog = picture("dddd/dddd/dddd/dddd", {"d": look.dark})
+        self._fog = parse_picture("dddd/dddd/dddd/dddd", {"d": theme.dark})
         levels = [Level(grid_size=(BLOCK * len(p.board[0]), STRIP + BLOCK * len(p.board))) for p, _ in stages]
-        camera = Camera(background=look.floor, letter_box=look.wall)
+        camera = Camera(background=theme.floor, letter_box=theme.wall)
         super().__init__("demo", levels, camera, available_actions=[CLICK] if clicks else list(MOVES))
 
     def on_set_level(self, level: Level) -> None:
-        self.puzzle, self._things = self.stages[self.level_index]
+        self.puzzle, self._pictures = self.stages[self.level_index]
         self.state = self.puzzle.start
-        self._blinks = 0
+        self._blink_frames = 0
         board = self.puzzle.board
-        self._scenery = strip(board, self.level_index, len(self.stages), self.look), walls(board, self.look)
-        self._show()
+        self._scenery = make_strip(board, self.level_index, len(self.stages), self.theme), make_walls(board, self.theme)
+        self._draw_sprites()
 
     def step(self) -> None:
-        if self._blinks:
-            self._blinks -= 1
-            if not self._blinks:
+        if self._blink_frames:
+            self._blink_frames -= 1
+            if not self._blink_frames:
                 self.next_level()
         elif self.action.id is not GameAction.RESET:
-            move = self._move()
+            move = self._decode_move()
             if move is not None:
                 self.state = self.puzzle.step(self.state, move)
-            if self.puzzle.won(self.state):
-                self._blinks = 2
-            elif self.puzzle.lost(self.state):
+            if self.puzzle.is_won(self.state):
+                self._blink_frames = 2
+            elif self.puzzle.is_lost(self.state):
                 self.lose()
-        self._show()
-        if not self._blinks:
+        self._draw_sprites()
+        if not self._blink_frames:
             self.complete_action()
 
-    def _move(self) -> Move | None:
+    def _decode_move(self) -> Move | None:
         """What the action means to the rules; None for a click beside the board."""
         if self.action.id.value != CLICK:
             return MOVES[self.action.id.value]
-        place = self.camera.display_to_grid(self.action.data["x"], self.action.data["y"])
-        return None if place is None or place[1] < STRIP else ((place[1] - STRIP) // BLOCK, place[0] // BLOCK)
+        cell = self.camera.display_to_grid(self.action.data["x"], self.action.data["y"])
+        return None if cell is None or cell[1] < STRIP else ((cell[1] - STRIP) // BLOCK, cell[0] // BLOCK)
 
-    def _show(self) -> None:
+    def _draw_sprites(self) -> None:
         """Let the level's sprites show the state."""
         level = self.current_level
         level.remove_all_sprites()
         for sprite in self._scenery:
             level.add_sprite(sprite)
-        for name, cell in self.puzzle.scene(self.state):
-            pixels = self._things[name]
-            if self._blinks == 1 and name in self.blinking:
+        for name, cell in self.puzzle.list_sprites(self.state):
+            pixels = self._pictures[name]
+            if self._blink_frames == 1 and name in self.blinking:
                 pixels = np.full_like(pixels, pixels[1, 1])
-            level.add_sprite(standing(name, pixels, cell))
-        hidden = self.puzzle.hidden(self.state)
+            level.add_sprite(make_sprite(name, pixels, cell))
+        hidden = self.puzzle.find_hidden(self.state)
         if hidden:
-            level.add_sprite(spread("fog", self._fog, hidden, self.puzzle.board))
+            level.add_sprite(make_tiled_sprite("fog", self._fog, hidden, self.puzzle.board))
 
 
 def world[S: Hashable](build: Callable[[Random], PuzzleGame[S]], name: str, seed: int) -> ArcGameWorld:
     """The world of a game that `build` draws from a generator seeded with its name and `seed`."""
     game = build(Random(f"{name}:{seed}"))
     actions = tuple(game._available_actions)
-    baselines = tuple(fewest(puzzle) for puzzle, _ in game.stages)
+    baselines = tuple(count_fewest_moves(puzzle) for puzzle, _ in game.stages)
     spec = WorldSpec(
         shape=(64, 64),
         actions=actions,
