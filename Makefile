@@ -31,13 +31,13 @@ test: setup ## everything continuous integration checks: ruff, strict types, all
 
 test-local: setup ## a real small language model, on this machine, plays a small world (fetches 200 MB once)
 	@scripts/local-model
-	@LAWBOOK_LOCAL_MODEL=1 $(BIN)/pytest tests/test_local_model.py $(ARGS)
+	@LAWBOOK_LOCAL_MODEL=1 $(BIN)/pytest tests/e2e/test_local_model.py $(ARGS)
 
 check: setup ## the same without the slow tests
 	@$(call CHECKS,-m 'not slow')
 
 torture: setup ## kill and hinder runs at random, 300 times (ARGS='--kills 1000 --seed 7')
-	@$(BIN)/python tests/torture.py $(ARGS)
+	@$(BIN)/python tests/support/torture.py $(ARGS)
 
 bench: setup ## measure (BENCH=bench/verify.py for one, ARGS='...' for its options)
 	@for bench in $(BENCH); do echo "== $$bench $(ARGS)"; $(BIN)/python $$bench $(ARGS) || exit 1; done

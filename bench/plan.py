@@ -15,7 +15,7 @@ import reference
 from lawbook.core.record import Action
 from lawbook.core.results import InitialObservation, Limits, ProgramError
 from lawbook.sandbox.host import Host, Program
-from lawbook.sandbox.worker_client import Found
+from lawbook.sandbox.worker_client import CandidatePlan
 
 
 def engine() -> ModuleType:
@@ -46,7 +46,7 @@ def bare(module: ModuleType, start: Any, actions: tuple[Action, ...]) -> int:
     raise AssertionError("the reference program has a way to its goal")
 
 
-def found(program: Program, start: InitialObservation) -> tuple[Found, float]:
+def found(program: Program, start: InitialObservation) -> tuple[CandidatePlan, float]:
     """One search in a fresh worker, and the seconds until that worker was ready."""
     began = time.perf_counter()
     worker = program.start_worker()
@@ -55,7 +55,7 @@ def found(program: Program, start: InitialObservation) -> tuple[Found, float]:
     with worker:
         worker.replay(start, [])
         answer = worker.search(Limits(nodes=1_000_000, depth=200, seconds=60.0))
-    assert isinstance(answer, Found), answer
+    assert isinstance(answer, CandidatePlan), answer
     return answer, ready
 
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from lawbook.arc import recording_format
-from lawbook.audit.hypothesis_checker import HypothesisAudit, RecordPosition
+from lawbook.audit.hypothesis_checker import AuditedMember, HypothesisAudit, RecordPosition
 from lawbook.core.record import RESET, Action, Observation, Record, Status
 from lawbook.core.results import Counterexample, Prediction, VerdictKind
 from lawbook.errors import LawbookError
@@ -211,7 +211,8 @@ class EventAudit:
     # -- around an action ----------------------------------------------------------------------------------------------------
 
     def _check_intent(self, body: Mapping[str, Any]) -> None:
-        action, kind, index = Action(*body["action"]), ActionKind(body["sort"]), body["member"]
+        action, kind = Action(*body["action"]), ActionKind(body["sort"])
+        index = body["member"]
         predictions = {int(m): (frame, Status(status)) for m, (frame, status) in body["predictions"].items()}
         budget, question = self.run["budget"], body["question"]
         if self.record.n_actions >= budget:
@@ -234,7 +235,7 @@ class EventAudit:
         if refusal:
             self._report("intents", f"announces what may not be sent: {refusal}")
         self._check_predictions(action, predictions)
-        answer = {} if index is None else self.hypothesis_audit.members[index].answers.get("explore", {})
+        answer = {} if index is None else self.hypothesis_audit.members[index].pending_answers.get("explore", {})
         if kind is ActionKind.PROBE and not answer:
             self.hypothesis_audit.on_probe(self._event.seq, action, index, question)
         if (
@@ -346,7 +347,8 @@ class EventAudit:
 
     def _check_verdict(self, event: Event) -> None:
         body = event.body
-        index, about, verdict = body["member"], body["about"], unpack_verdict(body["verdict"])
+        about, verdict = body["about"], unpack_verdict(body["verdict"])
+        index: int = body["member"]
         match about:
             case "prediction":
                 if index in self._confirmed and verdict.counterexample is not None and len(self.record.current):
@@ -358,7 +360,7 @@ class EventAudit:
                 pass
             case _:
                 self._report("verdicts", f"is a verdict about {about} that says {verdict.outcome}")
-        self.hypothesis_audit.members[index].answers.clear()
+        self.hypothesis_audit.members[index].pending_answers.clear()
 
     def _check_call(self, body: Mapping[str, Any]) -> None:
         op, answer, receipt = body["op"], body.get("answer"), body.get("receipt")
@@ -367,15 +369,15 @@ class EventAudit:
         if (
             op in MIND_OPERATIONS and isinstance(answer, Mapping) and "request" not in body
         ):  # others cost something, and decide nothing
-            member = self.hypothesis_audit.members[body["member"]]
-            if op in member.answers:
+            member: AuditedMember = self.hypothesis_audit.members[body["member"]]
+            if op in member.pending_answers:
                 self._report("order", f"asks member {body['member']}'s mind to {op} although an answer stood")
             if op == "judge" and member.proposal is None:
                 self._report("order", f"asks member {body['member']}'s mind to judge what nobody had proposed")
-            if body["call"] != member.asked:
-                self._report("order", f"is call {body['call']} of member {body['member']}'s mind, and {member.asked} were answered")
-            member.answers[op] = answer
-            member.asked += 1
+            if body["call"] != member.n_calls:
+                self._report("order", f"is call {body['call']} of member {body['member']}'s mind, and {member.n_calls} were answered")
+            member.pending_answers[op] = answer
+            member.n_calls += 1
 
     def _check_note(self, body: Mapping[str, Any]) -> None:
         if "line" in body:

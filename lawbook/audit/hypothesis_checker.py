@@ -135,29 +135,29 @@ class HypothesisAudit:
     def on_proposal(self, event: Event) -> None:
         """One that has no verdict when the next comes was cut short, by a crash or whoever proposed, and replaced nothing."""
         body = event.body
-        member = self.members[body["member"]]
+        member: AuditedMember = self.members[body["member"]]
         if body["at"] != self.record.n_actions:
             self._report("counts", f"claims {body['at']} actions sent, and {self.record.n_actions} are on record")
-        member.proposal, member.proposed = validation.validate_proposal(unpack_proposal(self.ledger, body)), event.seq
-        mind_answer = member.answers.get("propose")
+        member.proposal, member.proposed_seq = validation.validate_proposal(unpack_proposal(self.ledger, body)), event.seq
+        mind_answer = member.pending_answers.get("propose")
         recorded_answer = {name: body[name] for name in ("decision", "rulebook", "files", "diagnosis", "unusable") if name in body}
         if mind_answer is not None and dict(mind_answer) != recorded_answer:
             self._report("verdicts", "is not what the mind had answered")
-        member.answers.pop("judge", None)
+        member.pending_answers.pop("judge", None)
         self.n_proposals += 1
 
     def on_proposal_verdict(self, event: Event, verdict: Verdict) -> None:
         """The gate's answer: the rules that need no replay are asked again here, those that do by a strict audit."""
-        index = event.body["member"]
+        index: int = event.body["member"]
         member, proposal = self.members[index], self.members[index].proposal
         if proposal is None:
             self._report("verdicts", f"judges a proposal of member {index}, and there is none")
             return
-        member.proposal, candidate = None, proposal.applied_to(member.hypothesis)
+        member.proposal, candidate = None, proposal.apply_to(member.hypothesis)
         self._check_gate_rules(member, proposal, candidate, verdict)
         if not verdict.admissible:
             if verdict.outcome is not VerdictKind.REFUSED:
-                member.failed.append((candidate, self.record.n_actions))
+                member.failed_candidates.append((candidate, self.record.n_actions))
                 self.refusals.append(RefusedProposal(event.seq, candidate, self.position, verdict))
             return
         if candidate == member.hypothesis and member.admissible:
@@ -227,7 +227,7 @@ class HypothesisAudit:
 
     def on_plan(self, event: Event) -> None:
         body = event.body
-        member = self.members[body["member"]]
+        member: AuditedMember = self.members[body["member"]]
         if not member.admissible and (self.protocol.needs_hypothesis or body.get("method") != "given"):
             self._report("plans", f"is a plan of member {body['member']}, of which nothing admissible stood")
         if body["actions"] is None:
@@ -300,7 +300,8 @@ class HypothesisAudit:
 
     def on_plan_step(self, body: Mapping[str, Any], action: Action, predictions: Mapping[int, tuple[str, Status]]) -> None:
         """A step of a plan: of the plan that was drawn, by a version that still stands, and as it was planned."""
-        index, member = body["member"], self.members[body["member"]]
+        index: int = body["member"]
+        member: AuditedMember = self.members[index]
         refusal = gate.explain_plan_refusal(self.protocol, member.admissible)
         if refusal:
             self._report("plans", f"follows a plan of member {index}, which may not steer: {refusal}")

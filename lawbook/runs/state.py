@@ -165,18 +165,18 @@ class State:
                 for member in self.members:  # whoever acts: what was answered before is an answer to another record
                     member.clear_pending()
             case EventKind.PROPOSE:
-                member = self.members[body["member"]]
-                member.proposal = (event.seq, unpack_proposal(ledger, body))
-                member.news.clear()
-                member.pending.pop("judge", None)  # what was said of another proposal, that never had a verdict
-                member.why = Trigger(body["cause"])
-                if member.why is Trigger.NO_PLAN:
-                    member.thought_at = self.n_actions
+                proposer: Member = self.members[body["member"]]
+                proposer.proposal = (event.seq, unpack_proposal(ledger, body))
+                proposer.peer_actions.clear()
+                proposer.pending_answers.pop("judge", None)  # what was said of another proposal, that never had a verdict
+                proposer.trigger = Trigger(body["cause"])
+                if proposer.trigger is Trigger.NO_PLAN:
+                    proposer.reflected_at = self.n_actions
             case EventKind.VERDICT:
                 self._apply_verdict(self.members[body["member"]], body["about"], unpack_verdict(body["verdict"]), event.time)
             case EventKind.PLAN:
                 if body["subgoal"] is None:
-                    self.members[body["member"]].no_plan = body.get("reason", "")
+                    self.members[body["member"]].no_plan_reason = body.get("reason", "")
                 if body["actions"] is not None:
                     subgoal = None if body["subgoal"] is None else ledger.get_text(body["subgoal"])
                     actions = unpack_actions(body["actions"])
@@ -201,12 +201,12 @@ class State:
             self.spending.add_call(body.get("receipt", {}))
         if "request" in body:  # an inner call, of the model behind a mind (desk.Desk.exchange)
             if body["answer"] is not None:
-                self.members[body["member"]].inner.setdefault(body["request"], []).append(body["answer"])
+                self.members[body["member"]].cached_exchanges.setdefault(body["request"], []).append(body["answer"])
         elif body["op"] in MIND_OPERATIONS and body["answer"] is not None:
-            member = self.members[body["member"]]
-            member.asked += 1
-            member.pending[body["op"]] = event
-            member.inner.clear()
+            caller: Member = self.members[body["member"]]
+            caller.n_calls += 1
+            caller.pending_answers[body["op"]] = event
+            caller.cached_exchanges.clear()
 
     def _apply_observation(self, event: Event, ledger: Ledger) -> None:
         action, observation = unpack_action(event.body["action"]), read_observation(ledger, event.body)

@@ -136,7 +136,7 @@ class DisplayEventBuilder:
         return "frame" not in self._compared_fields or observed_status is Status.COMPLETED or predicted_frame == observed_frame
 
     def _build_proposal(self, common_fields: dict[str, Any], body: Mapping[str, Any]) -> ProposalJudged | None:
-        index = body["member"]
+        index: int = body["member"]
         if index not in self._proposals:
             return None
         proposal_body, proposal = self._proposals.pop(index)

@@ -4,7 +4,6 @@ Argument: JSON of what to try it on. Prints JSON: deed -> the first way in which
 leaves: only outside can it be told whether it came there.
 """
 
-
 import ctypes
 import json
 import os
