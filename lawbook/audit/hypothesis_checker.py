@@ -169,7 +169,7 @@ class HypothesisAudit:
             self.accepted_versions.append(AcceptedVersion(index, member.version, candidate, message, event.time))
             if self.active_plan is not None and self.active_plan[0].member == index:
                 self.active_plan = None
-        member.hypothesis, member.admissible, member.accepted = candidate, True, event.seq
+        member.hypothesis, member.admissible, member.accepted_seq = candidate, True, event.seq
 
     def _check_gate_rules(self, member: AuditedMember, proposal: Proposal, candidate: Hypothesis, verdict: Verdict) -> None:
         """What is refused unread breaks a rule; what is not breaks none, and is judged as its judge had said."""

@@ -168,7 +168,7 @@ def test_output_is_capped_and_says_so(host: Host) -> None:
 def test_a_scribbler_in_the_shared_memory_tells_nothing_but_text(host: Host) -> None:
     code = """
 import gc, mmap
-pad = next(m for m in gc.get_objects() if type(m).__name__ == 'Pad')
+pad = next(m for m in gc.get_objects() if type(m).__name__ == 'OutputBuffer')
 memory = pad._memory
 memory[:8] = b'\\xff' * 8
 memory[64:128] = bytes(range(64))

@@ -170,11 +170,11 @@ HOSTILE = [
         "",
         ANY,
     ),
-    step(CLOCK, "its server's voice", "sys._getframe(1).f_globals['wire'].send = lambda *a, **k: None", "time", "", "", ANY),
+    step(CLOCK, "its server's voice", "sys._getframe(1).f_globals['ipc'].send = lambda *a, **k: None", "time", "", "", ANY),
     step(
         FORGED,
         "its server's ear",
-        "sys._getframe(1).f_globals['blame'] = sys._getframe(1).f_globals['frame'] = None; 1 / 0",
+        "sys._getframe(1).f_globals['describe_error'] = sys._getframe(1).f_globals['as_frame'] = None; 1 / 0",
         "broken exit killed",
         "",
         "",
