@@ -375,7 +375,9 @@ class EventAudit:
             if op == "judge" and member.proposal is None:
                 self._report("order", f"asks member {body['member']}'s mind to judge what nobody had proposed")
             if body["call"] != member.n_calls:
-                self._report("order", f"is call {body['call']} of member {body['member']}'s mind, and {member.n_calls} were answered")
+                self._report(
+                    "order", f"is call {body['call']} of member {body['member']}'s mind, and {member.n_calls} were answered"
+                )
             member.pending_answers[op] = answer
             member.n_calls += 1
 

@@ -148,7 +148,7 @@ def test_a_world_that_is_killed_at_an_action_gets_it_again(
             os.kill(world.pid, signal.SIGKILL)
         return step(world, action)
 
-    monkeypatch.setattr(WorldProcess, "predict_step", stepped)
+    monkeypatch.setattr(WorldProcess, "step", stepped)
     with pytest.raises(WorldError, match="SIGKILL"), start_run(LAKE, tmp_path, host=host, mind=mind()) as (_, session):
         play(session)
     monkeypatch.undo()

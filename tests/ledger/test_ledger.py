@@ -362,13 +362,13 @@ _WRITER = """
 import sys, numpy as np
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from lawbook.memory.ledger import Kind, Ledger
+from lawbook.ledger.ledger import EventKind, Ledger
 with Ledger.open(Path(sys.argv[1])) as ledger:
     rng = np.random.default_rng(len(ledger))
     while True:
         name = ledger.put_frame(rng.integers(0, 16, (16, 16), np.uint8))
-        ledger.append(Kind.OBSERVE, {"frames": [name]})
-        ledger.append(Kind.INTEND, {})
+        ledger.append(EventKind.OBSERVE, {"frames": [name]})
+        ledger.append(EventKind.INTEND, {})
         ledger.commit()
         print(len(ledger), ledger.head, flush=True)
 """

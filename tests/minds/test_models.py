@@ -393,7 +393,7 @@ def test_without_the_extra_there_is_a_sentence() -> None:
 import sys
 sys.modules["pydantic_ai"] = None
 from lawbook.errors import UsageError
-from lawbook.minds.sources import make_mind
+from lawbook.minds.registry import make_mind
 try:
     make_mind("llm:anthropic:x")
 except UsageError as error:

@@ -145,7 +145,7 @@ def test_a_machine_without_landlock_is_taken_when_asked_for() -> None:
     done = without(
         NO_LANDLOCK,
         """
-        from lawbook.host.host import Host
+        from lawbook.sandbox.host import Host
         with Host(weak=True) as host:
             print(host.sandbox.level, host.sandbox.facts)
             print(host.load({"world_model_engine.py": "import os; os.fork()"}).kind)
@@ -191,9 +191,9 @@ def test_killing_the_run_process_leaves_nothing() -> None:
         import sys; sys.path[:0] = [{str((Path(__file__).parents[1] / "support"))!r}, {str(Path(__file__).parents[2])!r}]
         from hostile import program
         from test_confinement import ACTIONS, START
-        from lawbook.host.host import Host
+        from lawbook.sandbox.host import Host
         host = Host(memory_mb={memory}, step_seconds=60.0)
-        worker = host.load(program(step="while True: pass")).worker()
+        worker = host.load(program(step="while True: pass")).start_worker()
         print("here", flush=True)
         worker.replay(START, ACTIONS)
     """

@@ -150,7 +150,7 @@ def test_a_world_where_nothing_can_be_done_ends_as_stuck(tmp_path: Path, host: H
     mind = Scripted([Hypothesis(BOOK, {ENGINE: RING.replace("8", "4")})], [Probe(ON, "?")])
     with opened(tmp_path, host, lying("nothing-to-do"), mind, protocol=protocol) as (_, session):
         assert play(session) is RunOutcome.STUCK
-        assert session.state.sent == 0
+        assert session.state.n_actions == 0
         sound(session)
 
 

@@ -190,7 +190,7 @@ def is_goal(state): return False  # R2
         session.probe(ON, "?")
         assert session.propose(Proposal(Decision.REVISE_RULEBOOK, BOOK, {ENGINE: table})).admissible
         assert session.probe(ON, "?").falsified == (0,)
-        assert not session.admissible()
+        assert not session.list_admissible_members()
 
 
 def test_a_table_by_step_gives_itself_away_by_its_length(host: Host) -> None:
@@ -220,8 +220,8 @@ def test_a_program_that_behaves_only_when_it_is_verified(tmp_path: Path, host: H
     with opened(tmp_path, host) as (_, session):
         assert session.propose(liar).admissible
         found = session.plan()
-        assert not isinstance(found, Plan) and session.state.sent == 0
-        assert not session.admissible()
+        assert not isinstance(found, Plan) and session.state.n_actions == 0
+        assert not session.list_admissible_members()
 
 
 # -- programs against the host ---------------------------------------------------------------------------

@@ -147,7 +147,7 @@ def test_seeds_change_layout_and_colours_and_every_level_can_be_solved(name: str
         for _, things in made._game.stages:  # every picture is another one, and stands out from floor and walls
             assert len({picture.tobytes() for picture in things.values()}) == len(things)
             for picture in things.values():
-                assert {int(colour) for colour in picture.ravel()} - {-1, made._game.look.floor, made._game.look.wall}
+                assert {int(colour) for colour in picture.ravel()} - {-1, made._game.theme.floor, made._game.theme.wall}
     assert len(frames) == many and len(colours) > 5 and (name == "lights" or len(lengths) > many // 2)
     assert np.array_equal(world(name, 3).reset().frame, world(name, 3).reset().frame)
 

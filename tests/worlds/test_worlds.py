@@ -400,7 +400,7 @@ def test_a_slippery_lake_repeats_its_seed_and_claims_no_baseline():
 
 
 LAKES = """
-from lawbook.worlds.gym import SOURCE, register
+from lawbook.worlds.gym_grids import SOURCE, register
 
 register("CliffWalking-v1",
          view=lambda env, state: [[9 if 12 * row + column == state else 0 for column in range(12)] for row in range(4)],
