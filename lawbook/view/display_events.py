@@ -141,7 +141,10 @@ class ProposalJudged(DisplayEvent):
         replay_summary = (
             f"replays all {format_count(self.verdict.replayed, 'step')}" if self.verdict.replayed else "nothing on record to replay"
         )
-        return f"{self.member_label}v{self.version} accepted:{rule_changes} {replay_summary}, {self.new_hypothesis.description_bytes:,} bytes"
+        return (
+            f"{self.member_label}v{self.version} accepted:{rule_changes} {replay_summary}, "
+            f"{self.new_hypothesis.description_bytes:,} bytes"
+        )
 
     @property
     def mood(self) -> str:
@@ -164,7 +167,10 @@ class PredictionFailed(DisplayEvent):
     @property
     def line(self) -> str:
         counterexample = self.verdict.counterexample
-        return f"{self.member_label}wrong: {describe_counterexample(counterexample) if counterexample else extract_first_sentence(self.verdict.reason, 300)}"
+        return (
+            f"{self.member_label}wrong: "
+            f"{describe_counterexample(counterexample) if counterexample else extract_first_sentence(self.verdict.reason, 300)}"
+        )
 
     @property
     def mood(self) -> str:
@@ -266,7 +272,10 @@ def describe_counterexample(counterexample: Counterexample) -> str:
     top = min(region.top for region in counterexample.regions)
     left = min(region.left for region in counterexample.regions)
     bottom, right = max(region.bottom for region in counterexample.regions), max(region.right for region in counterexample.regions)
-    return f"{subject}, {format_count(counterexample.cells, 'cell')} in {_format_span('row', top, bottom)}, {_format_span('column', left, right)}"
+    return (
+        f"{subject}, {format_count(counterexample.cells, 'cell')} in {_format_span('row', top, bottom)}, "
+        f"{_format_span('column', left, right)}"
+    )
 
 
 def _format_span(name: str, first: int, last: int) -> str:

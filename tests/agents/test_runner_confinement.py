@@ -269,7 +269,8 @@ from lawbook.sandbox.agent_process import AgentProcess
 from pathlib import Path
 place = AgentHome.make(Path({str(confined_room.place.folder)!r}))
 command = ["bash", "-c", {RUNAWAYS.format(word, "sleep " + word)!r}]
-agent = AgentProcess(command, place.build_environment(), str(place.workspace), place.build_access_policy([], []), rung={confined_room.rung!r})
+policy = place.build_access_policy([], [])
+agent = AgentProcess(command, place.build_environment(), str(place.workspace), policy, rung={confined_room.rung!r})
 print("up", flush=True)
 agent.wait()
 """
@@ -334,9 +335,11 @@ from lawbook.agents.runner.confinement_probe import confine
 from lawbook.sandbox import seccomp
 from lawbook.sandbox.seccomp import ALLOW, DENIED, DENY, make_instruction
 denied = DENIED[platform.machine()]["unshare"]
-seccomp.install(b"".join([make_instruction(0x20, 0), make_instruction(0x15, denied, 0, 1), make_instruction(6, DENY), make_instruction(6, ALLOW)]))
+rows = [(0x20, 0), (0x15, denied, 0, 1), (6, DENY), (6, ALLOW)]
+seccomp.install(b"".join(make_instruction(*row) for row in rows))
 place = AgentHome.make(Path({str(room.place.folder)!r}))
-found = confine(place.build_access_policy([], []), place.workspace, place.build_environment(), [Path({str(room.ledger)!r})], weak=False)
+policy = place.build_access_policy([], [])
+found = confine(policy, place.workspace, place.build_environment(), [Path({str(room.ledger)!r})], weak=False)
 print(found.rung, found.level)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=90, check=False)

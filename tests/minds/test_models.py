@@ -18,13 +18,13 @@ from lawbook.minds.llm.model import ImagePart, ModelError, Part, Request, Turn
 
 pydantic_ai = pytest.importorskip("pydantic_ai")
 
-from pydantic_ai import models
-from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai import models  # noqa: E402
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart  # noqa: E402
+from pydantic_ai.models.function import AgentInfo, FunctionModel  # noqa: E402
 
-from lawbook.minds.llm.providers import PROVIDERS
-from lawbook.minds.llm.providers import connect as connect_any
-from lawbook.minds.llm.pydantic_model import PydanticModel, connect
+from lawbook.minds.llm.providers import PROVIDERS  # noqa: E402
+from lawbook.minds.llm.providers import connect as connect_any  # noqa: E402
+from lawbook.minds.llm.pydantic_model import PydanticModel, connect  # noqa: E402
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
 SCHEMA = {

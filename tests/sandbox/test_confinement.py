@@ -188,7 +188,7 @@ def test_a_host_need_not_be_waited_for() -> None:
 def test_killing_the_run_process_leaves_nothing() -> None:
     memory = MEMORY + 200
     code = f"""
-        import sys; sys.path[:0] = [{str((Path(__file__).parents[1] / "support"))!r}, {str(Path(__file__).parents[2])!r}]
+        import sys; sys.path[:0] = [{str(Path(__file__).parents[1] / "support")!r}, {str(Path(__file__).parents[2])!r}]
         from hostile import program
         from test_confinement import ACTIONS, START
         from lawbook.sandbox.host import Host

@@ -46,8 +46,8 @@ class _Run:
                 planned = [self._towards() for _ in range(min(PLAN, actions - sent))]
                 wrong = sent // PLAN % MISS == MISS - 1
                 plan = self._event(
-                    EventKind.PLAN, member=0, subgoal=None, question="", nodes=50, seconds=0.01, cut=None, certified=True, method="bfs",
-                    actions=[[action.id] for action in planned],
+                    EventKind.PLAN, member=0, subgoal=None, question="", nodes=50, seconds=0.01, cut=None, certified=True,
+                    method="bfs", actions=[[action.id] for action in planned],
                 )  # fmt: skip
                 self._event(EventKind.DRAW, classes=[[0]], drawn=0, plan=plan)
             self._send(planned[sent % PLAN], plan, wrong and sent % PLAN == PLAN - 1, (sent + 1) % PER_LEVEL == 0)

@@ -20,7 +20,7 @@ from lawbook.verification import replay as module
 from lawbook.verification.counterexample import MAX_REGIONS, build_counterexample
 from lawbook.verification.replay import COMPARED_FIELDS, TrajectoryComparison, compare_prediction, find_frame_difference, verify
 
-R, C, O, T = Status.RUNNING, Status.COMPLETED, Status.OVER, Status.TRUNCATED
+R, C, O, T = Status.RUNNING, Status.COMPLETED, Status.OVER, Status.TRUNCATED  # noqa: E741
 SHAPE = (2, 3)
 FRAMES = arrays.arrays(np.uint8, SHAPE, elements=st.integers(0, 2))
 

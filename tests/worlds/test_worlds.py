@@ -20,7 +20,7 @@ from lawbook.worlds import gym_grids
 from lawbook.worlds.address import WorldAddress, load_world_source, make_world
 from lawbook.worlds.process import WorldProcess
 
-HERE = str((Path(__file__).parents[1] / "support"))
+HERE = str(Path(__file__).parents[1] / "support")
 
 
 def odd(name: str) -> str:
