@@ -15,7 +15,7 @@ import numpy as np
 from arcengine import ARCBaseGame, Camera, GameAction, Level
 
 from lawbook.worlds.arcengine_world import ArcGameWorld
-from lawbook.worlds.demo.board import MOVES, START, Board, Cell, Move, at, cells, lying, moved
+from lawbook.worlds.demo.board import MOVES, SIDE, START, Board, Cell, Move, at, cells, lying, moved
 from lawbook.worlds.demo.look import BLOCK, STRIP, Pixels, Theme, picture, spread, standing, strip, walls
 from lawbook.worlds.world import WorldSpec
 
@@ -119,7 +119,8 @@ class PuzzleGame[S: Hashable](ARCBaseGame):
         self.look = look
         self.blinking = blinking
         self._fog = picture("dddd/dddd/dddd/dddd", {"d": look.dark})
-        levels = [Level(grid_size=(BLOCK * len(p.board[0]), STRIP + BLOCK * len(p.board))) for p, _ in stages]
+        sizes = [(min(len(p.board[0]), SIDE), min(len(p.board), SIDE)) for p, _ in stages]  # of a larger board a part is seen
+        levels = [Level(grid_size=(BLOCK * columns, STRIP + BLOCK * rows)) for columns, rows in sizes]
         camera = Camera(background=look.floor, letter_box=look.wall)
         super().__init__("demo", levels, camera, available_actions=[CLICK] if clicks else list(MOVES))
 
