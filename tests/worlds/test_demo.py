@@ -21,8 +21,12 @@ from lawbook.worlds.demo.board import MOVES
 from lawbook.worlds.demo.puzzle import CLICK, PuzzleGame
 from lawbook.worlds.process import WorldProcess
 
-LARGE = {"budget", "lights", "mirror", "push"}
+LARGE = {"budget", "dusk", "lights", "meter", "mirror", "push"}
 """Their levels have a thousand states and more; all but the first seed are proven among the slow tests."""
+HIDDEN = {"meter"}
+"""Of their states not all is shown."""
+FIXED = {"lights", "sequence"}
+"""Their levels take as many actions, or nearly, with every seed."""
 SEEDS = [0, 7, 4242]
 
 
@@ -35,6 +39,15 @@ def world(name: str, seed: int) -> ArcGameWorld:
 def build(name: str, seed: int = 0) -> PuzzleGame[Any]:
     game: PuzzleGame[Any] = importlib.import_module(f"lawbook.worlds.demo.{name}").build(Random(f"{name}:{seed}"))
     return game
+
+
+def name_of(game: PuzzleGame[Any]) -> str:
+    return type(game.puzzle).__module__.rpartition(".")[2]
+
+
+def n_opening(game: PuzzleGame[Any]) -> int:
+    """Frames of the animation with which the present level begins."""
+    return 2 * len(game.puzzle.order) if name_of(game) == "sequence" else 0
 
 
 def shown(game: ARCBaseGame) -> np.ndarray:
@@ -68,7 +81,8 @@ def candidates(game: PuzzleGame[Any]) -> list[Action]:
 def solve(game: PuzzleGame[Any]) -> tuple[list[Action], PuzzleGame[Any]]:
     """Breadth-first over the real engine, layer by layer: a shortest solution of the present level, and the game after it.
 
-    States are told apart by what the game holds and by what it shows, and these two must tell the same apart: nothing is hidden.
+    States are told apart by what the game holds and by what it shows, and these two must tell the same apart: nothing is hidden,
+    but in HIDDEN.
     """
     level, actions = game.level_index, candidates(game)
     states, frames = {game.state}, {shown(game).tobytes()}
@@ -80,7 +94,7 @@ def solve(game: PuzzleGame[Any]) -> tuple[list[Action], PuzzleGame[Any]]:
                 after = fork(here)
                 seen, state, completed = send(after, action)
                 if completed > level:
-                    assert len(states) == len(frames)
+                    assert len(states) > len(frames) if name_of(game) in HIDDEN else len(states) == len(frames)
                     return [*way, action], after
                 if after.state not in states and state is not GameState.GAME_OVER:
                     states.add(after.state)
@@ -148,18 +162,18 @@ def test_seeds_change_layout_and_colours_and_every_level_can_be_solved(name: str
             assert len({picture.tobytes() for picture in things.values()}) == len(things)
             for picture in things.values():
                 assert {int(colour) for colour in picture.ravel()} - {-1, made._game.theme.floor, made._game.theme.wall}
-    assert len(frames) == many and len(colours) > 5 and (name == "lights" or len(lengths) > many // 2)
+    assert len(frames) == many and len(colours) > 5 and (name in FIXED or len(lengths) > many // 2)
     assert np.array_equal(world(name, 3).reset().frame, world(name, 3).reset().frame)
 
 
 DIGEST = """
 import hashlib
-from lawbook.worlds.address import WorldAddress, make
+from lawbook.worlds.address import WorldAddress, make_world
 from lawbook.worlds.demo import GAMES
 found = hashlib.sha256()
 for name in GAMES:
     for seed in range(2):
-        game = make(WorldAddress.parse(f"demo:{name}?seed={seed}"))._game
+        game = make_world(WorldAddress.parse(f"demo:{name}?seed={seed}"))._game
         for level in range(len(game.stages)):
             game.set_level(level)
             found.update(game.camera.render(game.current_level.get_sprites()).tobytes())
@@ -196,8 +210,8 @@ def test_a_completed_level_blinks(name: str) -> None:
     made.reset()
     way = solve(made._game)[0]
     *_, last = [made.step(action) for action in way]
-    assert last.status is Status.COMPLETED and len(last.frames) == 4
-    done, blink, done_again, following = last.frames
+    done, blink, done_again, following, *opening = last.frames
+    assert last.status is Status.COMPLETED and len(opening) == n_opening(made._game)
     assert np.array_equal(done, done_again) and not np.array_equal(done, blink)
     assert np.array_equal(following, shown(made._game)) and not np.array_equal(following, done)
 

@@ -11,12 +11,17 @@ from lawbook.worlds.world import World
 
 GAMES = {
     "budget": "Walk to the exit before the bar runs out, which every action shortens; four levels (seed).",
+    "dusk": "Walk to the exit before the bar runs out; only what is next to the avatar is drawn; four levels (seed).",
     "fog": "Walk to the exit; only what is near is drawn; four levels (seed).",
     "keys": "Walk to the exit; keys open doors of their colour, hazards kill; four levels (seed).",
     "lights": "Click lamps, each switches its neighbours too, until all are lit; four levels (seed).",
     "maze": "Walk to the exit, past walls and hazards; five levels (seed).",
+    "meter": "Walk to the exit before the bar runs out; how long it lasts shows nowhere and differs by level; four levels (seed).",
     "mirror": "Two avatars walk at once, one of them reflected; both must reach their places; four levels (seed).",
+    "overlap": "Walk to the exit among ghosts and flowers; what is drawn in front never matters; four levels (seed).",
     "push": "Push boxes onto marks; four levels (seed).",
+    "scroll": "Walk to the exit of a board larger than the view, which follows the avatar; four levels (seed).",
+    "sequence": "Click lamps in the order in which they flash when a level begins; four levels (seed).",
     "twins": "The first level can be explained in two ways; only a deliberate test tells which is right; four levels (seed).",
 }
 """Each is a module here with `build(rng) -> PuzzleGame`."""

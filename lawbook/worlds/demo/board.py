@@ -18,7 +18,7 @@ Move = tuple[int, int]
 """(rows, columns) of a step."""
 
 SIDE = 15
-"""Rows and columns of the largest board."""
+"""Rows and columns of the largest board that is seen as a whole."""
 UP, DOWN, LEFT, RIGHT = (-1, 0), (1, 0), (0, -1), (0, 1)
 MOVES: dict[int, Move] = {1: UP, 2: DOWN, 3: LEFT, 4: RIGHT}
 """Action id -> step, as ARC-AGI-3 has them."""

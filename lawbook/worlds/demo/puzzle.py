@@ -15,7 +15,7 @@ import numpy as np
 from arcengine import ARCBaseGame, Camera, GameAction, Level
 
 from lawbook.worlds.arcengine_world import ArcGameWorld
-from lawbook.worlds.demo.board import MOVES, START, Board, Cell, Move, find_cells, find_items, get_letter, move_cell
+from lawbook.worlds.demo.board import MOVES, SIDE, START, Board, Cell, Move, find_cells, find_items, get_letter, move_cell
 from lawbook.worlds.demo.look import (
     BLOCK,
     STRIP,
@@ -131,7 +131,8 @@ class PuzzleGame[S: Hashable](ARCBaseGame):
         self.theme = theme
         self.blinking = blinking
         self._fog = parse_picture("dddd/dddd/dddd/dddd", {"d": theme.dark})
-        levels = [Level(grid_size=(BLOCK * len(p.board[0]), STRIP + BLOCK * len(p.board))) for p, _ in stages]
+        sizes = [(min(len(p.board[0]), SIDE), min(len(p.board), SIDE)) for p, _ in stages]  # of a larger board a part is seen
+        levels = [Level(grid_size=(BLOCK * columns, STRIP + BLOCK * rows)) for columns, rows in sizes]
         camera = Camera(background=theme.floor, letter_box=theme.wall)
         super().__init__("demo", levels, camera, available_actions=[CLICK] if clicks else list(MOVES))
 
