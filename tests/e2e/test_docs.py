@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import random
+import re
+from pathlib import Path
 
+import pytest
 from minds import worked_example
 
 from lawbook.core.hypothesis import find_rule_citations
@@ -43,3 +47,18 @@ def test_the_worked_example_is_faithful_to_its_rulebook_by_the_mechanical_trace(
     found = find_rule_citations(worked_example())
     assert found.rules == ("R1", "R2", "R3", "R4") and found.questions == ("Q1",)
     assert judge_by_citations(worked_example()).faithful
+
+
+DOCUMENTS = [Path(__file__).parents[2] / "README.md", *sorted((Path(__file__).parents[2] / "docs").glob("*.md"))]
+IMPORT = re.compile(r"^from (lawbook[\w.]*) import ([\w, ]+)$", re.MULTILINE)
+SOURCE_FILE = re.compile(r"\blawbook/[\w/]+\.(?:py|csv|md)\b")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_what_documents_import_and_point_at_is_there(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    for module, names in IMPORT.findall(text):
+        for name in names.split(","):
+            assert hasattr(importlib.import_module(module), name.strip()), f"{module} has no {name.strip()}"
+    for path in SOURCE_FILE.findall(text):
+        assert (DOCUMENTS[0].parent / path).is_file(), path
