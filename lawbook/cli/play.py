@@ -1,144 +1,113 @@
-"""`play`: one run with whatever shows it, from the first line to the report; what a person is told when it pauses or fails."""
+"""`play`: a world played, on a scorecard where that was asked for, or a run taken up again."""
 
 from __future__ import annotations
 
-import json
+import os
+import re
 import sys
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.text import Text
+import click
 
-from lawbook.core.spending import Caps
-from lawbook.errors import LawbookError, UsageError
-from lawbook.ledger.ledger import Ledger
-from lawbook.runs import lifecycle
-from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.loops import memento3
-from lawbook.runs.process_exit import EXIT_CODES, interrupt_on_sigterm
-from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
-from lawbook.view import text_output
-from lawbook.view.console import Terminal
-from lawbook.view.formatting import format_one_line
-from lawbook.view.live_display import LiveDisplay, NullDisplay, PlainDisplay
-from lawbook.view.metrics import compute_metrics
+from lawbook.arc import scorecards
+from lawbook.arc.settings import MODE_VARIABLE, add_options
+from lawbook.cli.commands import command
+from lawbook.cli.options import (
+    card_options,
+    drop_missing,
+    final_json_option,
+    games_option,
+    no_board_option,
+    out_option,
+    plain_option,
+    resume_option,
+    run_options,
+)
+from lawbook.cli.player import DisplayOptions, continue_run, play_new_run
+from lawbook.cli.run_lookup import find_run_folder, open_ledger
+from lawbook.core.spending import OPTIONS, Caps
+from lawbook.errors import UsageError
+from lawbook.runs.folder import list_runs
+from lawbook.view.metrics import summarize_run
 
 
 @dataclass(frozen=True)
-class DisplayOptions:
-    """How much is shown, and how. json: one object on stdout at the end and nothing else there."""
+class CardOptions:
+    """Where `play` plays arc: worlds, and on which card. Empty: not asked for."""
 
-    json: bool = False
-    quiet: bool = False
-    plain: bool = False
-    fast: bool = False
-    board: bool = True
-
-    def make_display(self) -> tuple[Console, NullDisplay]:
-        """Where words for people go, and what shows the run."""
-        console = Terminal(file=sys.stdout, highlight=False, quiet=self.quiet or self.json)
-        if self.quiet or self.json:
-            return console, NullDisplay()
-        if self.plain or not console.is_terminal or console.color_system is None:
-            return console, PlainDisplay(console)
-        return console, LiveDisplay(console, board=self.board, pauses=not self.fast)
+    mode: str
+    card: str
+    tag: Sequence[str]
+    source_url: str
 
 
-def play_new_run(world: str, run_settings: Mapping[str, Any], out: Path, display_options: DisplayOptions) -> int:
-    """Play a new run and return the exit code. asked: fields of RunConfig that were given. Raises LawbookError before it begins."""
-    console, display = display_options.make_display()
-    mind = lifecycle.make_run_mind(RunConfig(world, **run_settings))
-    if getattr(mind, "drives", False):
-        from lawbook.agents.runner.runner import check_agent
-
-        check_agent(mind)
-    if "protocol" not in run_settings and not mind.proposes:
-        run_settings = {**run_settings, "protocol": "vanilla"}
-        _print_line(console, f"The mind {mind.name} proposes no hypotheses, so this is played under the protocol vanilla.")
-    with interrupt_on_sigterm():
-        return _play(lifecycle.start_run(RunConfig(world, **run_settings), out, mind=mind), None, console, display, display_options)
-
-
-def continue_run(folder: RunFolder, display_options: DisplayOptions, caps: Caps | None = None) -> int:
-    """Go on with a run, under other caps where any are given. Returns the exit code. Raises LawbookError when it cannot be."""
-    if folder.load_config().mind.partition(":")[0] == "drive":
-        raise UsageError(f"An agent drives this run; go on with: lawbook drive --resume {folder.path} --workspace DIR.")
-    console, display = display_options.make_display()
-    with interrupt_on_sigterm():
-        return _play(lifecycle.resume_run(folder, caps=caps), folder, console, display, display_options)
-
-
-def _play(
-    run_context: AbstractContextManager[Any],
-    folder: RunFolder | None,
-    console: Console,
-    display: NullDisplay,
-    display_options: DisplayOptions,
+@command("play")
+@click.argument("world", metavar="[WORLD]", required=False, help="such as demo:maze?seed=3; `lawbook worlds` lists them")
+@resume_option
+@run_options
+@click.option("--weak-sandbox", is_flag=True, default=None, help="run although programs cannot be kept from files or network")
+@games_option
+@click.option(
+    "--mode",
+    default="",
+    metavar="MODE",
+    help="of arc: worlds: offline, normal, online, competition (default: OPERATION_MODE, or offline)",
+)
+@card_options
+@out_option
+@final_json_option
+@click.option("--quiet", is_flag=True, help="print nothing but failures")
+@plain_option
+@click.option("--fast", is_flag=True, help="no pauses for the eye in the live display")
+@no_board_option
+def play(
+    world: str | None,
+    resume: str | None,
+    mode: str,
+    card: str,
+    tags: Sequence[str],
+    source_url: str,
+    out: Path,
+    as_json: bool,
+    quiet: bool,
+    plain: bool,
+    fast: bool,
+    no_board: bool,
+    **settings: Any,
 ) -> int:
-    has_begun, code, pause_reason = False, 1, ""
-    try:
-        with run_context as entered:
-            session: Session = entered if folder else entered[1]
-            folder, has_begun = folder or entered[0], True
-            _print_line(console, f"run     {folder.path}", "dim")
-            with display:
-                display.attach(session)
-                ending = _play_session(session, folder)
-            code = EXIT_CODES.get(ending, 1)
-    except (KeyboardInterrupt, LawbookError) as error:
-        if folder is None or not has_begun:
-            raise
-        pause_reason = str(error) or "paused"
-        code = error.exit_code if isinstance(error, LawbookError) else 1
-    _print_summary(folder, console, display_options, pause_reason)
+    run_settings, card_options = drop_missing(settings), CardOptions(mode, card, tags, source_url)
+    display_options = DisplayOptions(json=as_json, quiet=quiet, plain=plain, fast=fast, board=not no_board)
+    if resume is None:
+        if world is None:
+            raise UsageError("play needs a WORLD, such as demo:maze; `lawbook worlds` lists what there is.")
+        return _play_on_card(world, card_options, out, lambda world: play_new_run(world, run_settings, out, display_options))
+    raised_caps = {name: run_settings.pop(name) for name in OPTIONS if name in run_settings}
+    other_options = [*run_settings, *(name for name, value in asdict(card_options).items() if value)]
+    if world is not None or other_options:
+        extra = world or "--" + other_options[0].replace("_", "-")
+        raise UsageError(f"--resume goes on with what the run was asked for; leave out {extra}.")
+    return continue_run(find_run_folder(resume, out), display_options, Caps.from_settings(raised_caps))
+
+
+def _play_on_card(world: str, options: CardOptions, out: Path, play: Callable[[str], int]) -> int:
+    """Play the world in the mode that was asked for; on a server on one card, which is closed when the run on it has ended."""
+    mode = options.mode or (os.environ.get(MODE_VARIABLE, "").lower() if world.startswith("arc:") and "mode=" not in world else "")
+    world = add_options(world, mode=mode, card=options.card)
+    match = re.search(r"[?&]mode=(online|competition)\b", world)
+    if not match or "card=" in world:
+        if options.tag or options.source_url:
+            raise UsageError("--tag and --source-url describe a card that is opened for this play; leave them out.")
+        return play(world)
+    card = scorecards.open_card(match[1], options.tag, options.source_url)
+    print(f"card    {card}", file=sys.stderr)
+    code = play(add_options(world, card=card))
+    for folder in list_runs(out):
+        if card in folder.load_config().world:
+            with open_ledger(folder) as ledger:
+                if summarize_run(ledger).outcome is not None:
+                    print("\n".join(scorecards.format_card(scorecards.close_card(card, match[1]))), file=sys.stderr)
+            break
     return code
-
-
-def _play_session(session: Session, folder: RunFolder) -> RunOutcome:
-    """By our loop, or by an agent that is handed the wheel."""
-    if not getattr(session.mind, "drives", False):
-        return memento3.play(session)
-    from lawbook.agents.runner.runner import run_agents
-
-    return run_agents(session, folder)
-
-
-def _print_summary(folder: RunFolder, console: Console, display_options: DisplayOptions, pause_reason: str) -> None:
-    """What is told at the end: how it went, where it lies, how to go on."""
-    with Ledger.open(folder.ledger, readonly=True) as ledger:
-        run_numbers = compute_metrics(ledger)
-        has_report = _write_report(folder, ledger)
-    if pause_reason:
-        reason = f"lawbook: {format_one_line(pause_reason).rstrip('.')}" if pause_reason != "paused" else pause_reason
-        advice = "; the run has ended"
-        if run_numbers.outcome is None:
-            advice = f"{':' if 'resume' in reason else '; go on with:'} lawbook play --resume {folder.path}"  # no advice twice
-        print(f"{reason}{advice}", file=sys.stderr)
-    if display_options.json:
-        print(json.dumps(run_numbers.to_json() | {"outcome": run_numbers.outcome or "paused", "run": str(folder.path)}))
-        return
-    console.print(text_output.format_outcome(run_numbers), soft_wrap=not console.is_terminal)
-    _print_line(console, f"run     {folder.path}", "dim")
-    if has_report:
-        _print_line(console, f"report  {folder.report}", "dim")
-    _print_line(console, f"head    {run_numbers.head}", "dim")
-
-
-def _write_report(folder: RunFolder, ledger: Ledger) -> bool:
-    from lawbook.view import html_report  # not before the first action
-
-    try:
-        folder.report.write_text(html_report.render(ledger), encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        print(f"lawbook: the report could not be written ({error.strerror}); the run itself is complete.", file=sys.stderr)
-        return False
-    return True
-
-
-def _print_line(console: Console, line: str, style: str = "") -> None:
-    console.print(Text(line, style=style), soft_wrap=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from lawbook.cli.commands import command
+from lawbook.cli.options import no_board_option, plain_option, run_argument
+from lawbook.cli.player import DisplayOptions
 from lawbook.core.record import Status
 from lawbook.core.results import Prediction
 from lawbook.ledger.ledger import Event, EventKind, Ledger
@@ -20,6 +24,21 @@ POLL_SECONDS, PAUSE_TIMEOUT_SECONDS = 0.1, 3.0
 """Seconds between two looks at the ledger, and after which a run that nobody has open is taken to be paused."""
 RECENT_EVENTS = 60
 """Events that are told once more at the start, so that whoever comes late sees what just happened."""
+
+
+@command("watch")
+@run_argument
+@plain_option
+@no_board_option
+def watch_run(folder: RunFolder, plain: bool, no_board: bool) -> int:
+    _, display = DisplayOptions(plain=plain, fast=True, board=not no_board).make_display()
+    try:
+        has_ended = follow(folder, display, from_start=not hasattr(display, "scene"))
+    except KeyboardInterrupt:
+        return 0
+    if not has_ended:
+        print(f"nobody is playing this run; go on with: lawbook play --resume {folder.path}", file=sys.stderr)
+    return 0
 
 
 @dataclass
@@ -59,9 +78,9 @@ class LedgerFollower:
 
 
 def follow(folder: RunFolder, display: NullDisplay, *, from_start: bool, should_stop: Callable[[], bool] = lambda: False) -> bool:
-    """Show a run until it ends; True when it has, False when nobody plays it any more, or `until` says so.
+    """Show a run until it ends; True when it has, False when nobody plays it any more, or `should_stop` says so.
 
-    whole: from the first event on, else from the last few. Raises UsageError for a ledger that cannot be read.
+    from_start: from the first event on, else from the last few. Raises UsageError for a ledger that cannot be read.
     """
     with Ledger.open(folder.ledger, readonly=True) as ledger, display:
         follower = LedgerFollower.from_ledger(ledger)

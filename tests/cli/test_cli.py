@@ -190,7 +190,7 @@ def test_a_bug_is_one_sentence_that_asks_to_report_it(monkeypatch: pytest.Monkey
         raise ZeroDivisionError("by nothing")
 
     monkeypatch.delenv("LAWBOOK_DEBUG", raising=False)
-    monkeypatch.setattr("lawbook.cli.main._list_runs", broken)
+    monkeypatch.setattr("lawbook.runs.folder.list_runs", broken)
     assert main(["runs"]) == 70
     told = capsys.readouterr().err
     assert told.count("\n") == 1 and "ZeroDivisionError" in told and "report" in told and "LAWBOOK_DEBUG=1" in told
