@@ -12,12 +12,15 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lawbook.arc import scorecards, settings
+from lawbook.core.plugins import suggest_name
 from lawbook.core.spending import read_dollars
 from lawbook.errors import UsageError
 from lawbook.ledger.ledger import Ledger
@@ -32,33 +35,40 @@ POLL_SECONDS = 0.2
 _EXIT_TIMEOUT_S = 60.0
 
 
-@dataclass(frozen=True)
-class CampaignLimits:
+class _Table(BaseModel):
+    """A table of a campaign file: every key known, every value of its own type (a number is no text, a truth no number)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+_Texts = Annotated[tuple[str, ...], Field(strict=False)]  # TOML has lists, and no tuples; what is in them is strict all the same
+
+
+class CampaignLimits(_Table):
     """What all runs together may take; None: no limit. money in dollars, minutes by the clock while the campaign is at work."""
 
-    actions: int | None = None
-    money: float | None = None
-    minutes: float | None = None
+    actions: int | None = Field(default=None, ge=0)
+    money: float | None = Field(default=None, ge=0)
+    minutes: float | None = Field(default=None, ge=0)
 
 
-@dataclass(frozen=True)
-class CampaignConfig:
+class CampaignConfig(_Table):
     """What a campaign file asks for. Every world is played by every mind under every protocol with every seed.
 
     budget, population, nodes: of each run. mode, tags, source_url: for arc: worlds, and the one card they are billed to.
     """
 
-    worlds: tuple[str, ...]
-    minds: tuple[str, ...] = ("induce",)
-    protocols: tuple[str, ...] = ("memento3",)
-    seeds: tuple[int, ...] = (0,)
+    worlds: _Texts = Field(min_length=1)
+    minds: _Texts = ("induce",)
+    protocols: _Texts = ("memento3",)
+    seeds: Annotated[tuple[int, ...], Field(strict=False)] = (0,)
     budget: int = 500
     population: int = 1
     nodes: int = 200_000
     mode: str = ""
-    tags: tuple[str, ...] = ()
+    tags: _Texts = ()
     source_url: str = ""
-    caps: CampaignLimits = field(default_factory=CampaignLimits)
+    caps: CampaignLimits = CampaignLimits()
 
     @classmethod
     def read(cls, file: Path) -> CampaignConfig:
@@ -69,22 +79,19 @@ class CampaignConfig:
             raise UsageError(f"{file} cannot be read ({error.strerror}); name a campaign file.") from error
         except (ValueError, RecursionError) as error:
             raise UsageError(f"{file} is no TOML ({error}); mend it.") from error
-        config = cls(
-            **_validate_fields(
-                file, cls, {**table, "caps": CampaignLimits(**_validate_fields(file, CampaignLimits, table.get("caps", {})))}
-            )
-        )
-        if not config.worlds:
-            raise UsageError(f"{file} names no worlds; write worlds = [...].")
+        try:
+            config = cls.model_validate(table)
+        except ValidationError as error:
+            raise UsageError(_describe_invalid_table(file, table, error)) from error
         for world in config.worlds:
             check_scheme(WorldAddress.parse(world))
         if config.mode and config.mode not in settings.MODES:
             raise UsageError(f"{file}: mode is one of {', '.join(settings.MODES)}, not {config.mode!r}.")
-        games = [
-            WorldAddress.parse(run_config.world).name
-            for run_config in config.list_run_configs()
-            if run_config.world.startswith("arc:")
-        ]
+        try:
+            run_configs = config.list_run_configs()
+        except UsageError as error:
+            raise UsageError(f"{file}: {error}") from error
+        games = [WorldAddress.parse(run_config.world).name for run_config in run_configs if run_config.world.startswith("arc:")]
         if config.mode == "competition" and len(set(games)) < len(games):
             raise UsageError(f"{file}: a competition card takes each game once; leave one mind, protocol and seed.")
         return config
@@ -97,30 +104,32 @@ class CampaignConfig:
         ]
 
 
-_FIELD_TYPES: dict[str, tuple[type, ...]] = {"money": (int, float), "minutes": (int, float), "mode": (str,), "source_url": (str,)}
-_ITEM_TYPES: dict[str, type] = {"worlds": str, "minds": str, "protocols": str, "seeds": int, "tags": str}
+def _describe_invalid_table(file: Path, table: Mapping[str, Any], error: ValidationError) -> str:
+    """One sentence about one thing that is wrong. An unknown key comes first: it may be why another is missing."""
+    problem = min(error.errors(include_url=False, include_context=False), key=lambda one: one["type"] != "extra_forbidden")
+    key, is_limit = str(problem["loc"][-1]), problem["loc"][0] == "caps" and len(problem["loc"]) > 1
+    if problem["type"] == "extra_forbidden":
+        known = sorted((CampaignLimits if is_limit else CampaignConfig).model_fields)
+        return f"{file}: there is no {key!r}; there is {', '.join(known)}.{suggest_name(key, known)}"
+    key = f"caps.{key}" if is_limit else str(problem["loc"][0])
+    value = _shorten(table.get(key) if not is_limit else problem["input"])
+    if problem["type"] in ("missing", "too_short"):
+        return f"{file} names no {key}; write {key} = [...]."
+    if key == "caps":
+        return f"{file}: caps is a table; write [caps] and its limits below it."
+    if key in _LISTS:
+        return f"{file}: {key} is a list of {'numbers' if key == 'seeds' else 'texts'}, not {value}."
+    if problem["type"] in ("greater_than_equal", "finite_number"):
+        return f"{file}: {key} is a number from 0, not {value}; leave it out for no limit."
+    return f"{file}: {key} cannot be {value}."
 
 
-def _validate_fields(file: Path, config_class: type, table: Any) -> dict[str, Any]:
-    """The fields of `kind` that a table gives, of the right types. Raises UsageError."""
-    known, values = {f.name for f in fields(config_class)}, dict[str, Any]()
-    if not isinstance(table, Mapping):
-        raise UsageError(f"{file}: caps is a table; write [caps] and its limits below it.")
-    for name, value in table.items():
-        if name not in known:
-            raise UsageError(f"{file}: there is no {name!r}; there is {', '.join(sorted(known))}.")
-        if name in _ITEM_TYPES:
-            if not isinstance(value, list) or not all(type(item) is _ITEM_TYPES[name] for item in value):
-                raise UsageError(
-                    f"{file}: {name} is a list of {'numbers' if _ITEM_TYPES[name] is int else 'texts'}, not {value!r}."
-                )
-            value = tuple(value)
-        elif name != "caps" and (isinstance(value, bool) or not isinstance(value, _FIELD_TYPES.get(name, (int,)))):
-            raise UsageError(f"{file}: {name} cannot be {value!r}.")
-        values[name] = value
-    if config_class is CampaignConfig and "worlds" not in values:
-        raise UsageError(f"{file} names no worlds; write worlds = [...].")
-    return values
+_LISTS = ("worlds", "minds", "protocols", "seeds", "tags")
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) < 100 else f"{text[:96]}..."
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,10 @@ from mock_models import Fail, MockModel, Say, Turn
 
 from lawbook.agents.runner.claude import Claude
 from lawbook.agents.runner.codex import Codex
+from lawbook.agents.runner.model_endpoint import ModelEndpoint
 from lawbook.agents.runner.model_prices import price_tokens
-from lawbook.agents.runner.model_proxy import MAX_CONCURRENT_REQUESTS, ModelEndpoint, ModelProxy, find_external_access
+from lawbook.agents.runner.model_proxy import MAX_CONCURRENT_REQUESTS, ModelProxy
+from lawbook.agents.runner.request_policy import find_external_access
 from lawbook.agents.runner.usage_meter import UsageMeter, UsageReader, normalize_usage
 from lawbook.errors import MindError, UsageError
 
@@ -241,11 +243,13 @@ class Slow:
         self.relay.serve(sock)
         agent = socket.create_connection(sock.getsockname())
         body = json.dumps({**ASKED, "stream": True}).encode()
-        head = f"POST /v1/messages HTTP/1.1\r\nx-api-key: {self.relay.token}\r\ncontent-length: {len(body)}\r\n\r\n"
+        head = f"POST /v1/messages HTTP/1.1\r\nhost: relay\r\nx-api-key: {self.relay.token}\r\ncontent-length: {len(body)}\r\n\r\n"
         agent.sendall(head.encode() + body)
         heard = b""
         while b"message_start" not in heard:
-            heard += agent.recv(65536)
+            piece = agent.recv(65536)
+            assert piece, heard
+            heard += piece
         return agent
 
 

@@ -24,8 +24,8 @@ from lawbook.agents.runner import agent_session, confinement_probe, runner
 from lawbook.agents.runner.agent_cli import SessionConfig, SessionOutput, list_agent_files
 from lawbook.agents.runner.claude import Claude
 from lawbook.agents.runner.codex import Codex
+from lawbook.agents.runner.model_endpoint import ModelEndpoint
 from lawbook.agents.runner.model_prices import price_tokens
-from lawbook.agents.runner.model_proxy import ModelEndpoint
 from lawbook.agents.runner.runner import run_agents
 from lawbook.audit.report import audit_run
 from lawbook.core.hypothesis import ENGINE

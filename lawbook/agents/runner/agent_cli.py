@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
-from lawbook.agents.runner.model_proxy import ModelEndpoint
+from lawbook.agents.runner.model_endpoint import ModelEndpoint
 from lawbook.errors import UsageError
 
 MCP_SERVER_NAME = "law"

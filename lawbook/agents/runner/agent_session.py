@@ -15,7 +15,6 @@ from lawbook.agents.runner.agent_cli import AgentCLI, SessionConfig, find_progra
 from lawbook.agents.runner.agent_home import AgentHome
 from lawbook.agents.runner.confinement_probe import ConfinementReport, confine
 from lawbook.agents.runner.model_prices import price_tokens
-from lawbook.agents.runner.model_proxy import ModelProxy
 from lawbook.agents.runner.tcp_bridge import TCPBridge
 from lawbook.agents.runner.usage_meter import UsageMeter
 from lawbook.errors import MindError
@@ -75,6 +74,8 @@ class AgentSession:
         self.confinement: ConfinementReport = confine(
             self.access_policy, agent_home.workspace, self.environment, secret_paths, weak=weak
         )
+        from lawbook.agents.runner.model_proxy import ModelProxy  # an extra, which runner.check_agent has asked for
+
         self.meter = UsageMeter(price_tokens)
         self.proxy = ModelProxy(endpoint, self.meter)
         self.n_sessions = len(list(log_prefix.parent.glob(f"{log_prefix.name}-*.jsonl")))  # those of a run that is resumed

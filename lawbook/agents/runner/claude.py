@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from lawbook.agents.runner.agent_cli import MCP_SERVER_NAME, SessionConfig, SessionOutput, is_count, parse_events
-from lawbook.agents.runner.model_proxy import ModelEndpoint
+from lawbook.agents.runner.model_endpoint import ModelEndpoint
 from lawbook.errors import UsageError
 
 ALLOWED_TOOLS = "Bash,Read,Edit,Write,Glob,Grep"

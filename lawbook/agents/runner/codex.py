@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import tomli_w
 
 from lawbook.agents.runner.agent_cli import MCP_SERVER_NAME, SessionConfig, SessionOutput, parse_events
-from lawbook.agents.runner.model_proxy import ModelEndpoint
+from lawbook.agents.runner.model_endpoint import ModelEndpoint
 from lawbook.errors import UsageError
 
 TOKEN_VARIABLE = "LAWBOOK_TOKEN"

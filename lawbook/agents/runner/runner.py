@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
 from threading import RLock
 
@@ -25,7 +26,7 @@ from lawbook.agents.runner.claude import Claude
 from lawbook.agents.runner.codex import Codex
 from lawbook.arc.settings import GAMES_VARIABLE
 from lawbook.core import spending, validation
-from lawbook.errors import LawbookError, MindError
+from lawbook.errors import LawbookError, MindError, UsageError
 from lawbook.ledger.ledger import EventKind
 from lawbook.minds.agent import CodingAgentMind
 from lawbook.runs.folder import RunFolder
@@ -42,8 +43,15 @@ LAST_ANSWERS_SECONDS = 20.0
 
 
 def check_agent(mind: object) -> None:
-    """Raises UsageError, before a run begins, when the agent or a key for its model is missing."""
+    """Raises UsageError, before a run begins, when the agent, a key for its model or what the relay to it needs is missing."""
     assert isinstance(mind, CodingAgentMind)
+    try:
+        import_module("lawbook.agents.runner.model_proxy")
+    except ImportError as error:
+        raise UsageError(
+            f"An agent at the wheel needs {error.name}, which is not installed; pip install 'lawbook[agents]' (in a clone: "
+            "pip install '.[agents]') brings it."
+        ) from error
     cli = AGENT_CLIS[mind.agent]
     find_program(cli)
     cli.find_endpoint(os.environ)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import time
 from contextlib import suppress
 from threading import BoundedSemaphore, Thread
 
@@ -61,9 +62,11 @@ class TCPBridge:
             self._connection_slots.release()
 
     def _is_authenticated(self, client: socket.socket) -> bool:
-        client.settimeout(HANDSHAKE_TIMEOUT_SECONDS)
-        line = b""
-        while not line.endswith(b"\n") and len(line) < 99 and (chunk := client.recv(1)):
+        line, deadline = b"", time.monotonic() + HANDSHAKE_TIMEOUT_SECONDS
+        while not line.endswith(b"\n") and len(line) < 99:
+            client.settimeout(max(0.001, deadline - time.monotonic()))  # for the whole word, however it dribbles in
+            if not (chunk := client.recv(1)):
+                break
             line += chunk
         client.settimeout(None)
         return secrets.compare_digest(line.strip(), self._password.encode())
