@@ -7,14 +7,15 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from lawbook.core.record import Action, Trajectory
 from lawbook.minds.induce.looks import cells_of, find
-from lawbook.minds.induce.motion import Cell, Look, find_movers
+from lawbook.minds.induce.motion import find_movers
 from lawbook.minds.induce.tracking import NOWHERE, Spot, select_compared_frames, track
+from lawbook.minds.induce.types import Cell, Frames, Grid, Indices, Look
 
 MAX_SAMPLE_CHANGES = 24
 """Changes of one trajectory that a figure is weighed by; the tables are then checked on everything."""
@@ -37,8 +38,9 @@ class ChangeSample(NamedTuple):
     actions: tuple[Action, ...]
 
     @property
-    def frames(self) -> list[Any]:
-        return [np.frombuffer(frame, np.uint8).reshape(self.shape) for frame in self.packed]
+    def frames(self) -> Frames:
+        """The frames as one array, n x H x W uint8, the first one first."""
+        return np.frombuffer(b"".join(self.packed), np.uint8).reshape(-1, *self.shape)
 
 
 def find_avatar_looks(trajectories: Iterable[Trajectory]) -> tuple[Look, ...]:
@@ -155,7 +157,7 @@ def _is_steered(moves: Iterable[Counter[Cell]]) -> bool:
     return len(gains) < 2 or sum(gains) / (len(gains) - 1) > MIN_STEERED_SHARE
 
 
-def _count_unexplained_cells(before: Any, after: Any, start_spot: Spot, end_spot: Spot, rows: Any, cols: Any) -> int:
+def _count_unexplained_cells(before: Grid, after: Grid, start_spot: Spot, end_spot: Spot, rows: Indices, cols: Indices) -> int:
     unexplained = before != after
     for spot in (start_spot, end_spot):
         if spot.body >= 0:

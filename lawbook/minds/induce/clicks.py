@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
-from typing import Any
 
 import numpy as np
 
 from lawbook.core.record import Action, Record, Status
-from lawbook.minds.induce.motion import Cell, Look
 from lawbook.minds.induce.tracking import select_compared_frames
+from lawbook.minds.induce.types import Cell, Grid, Look
 
 MAX_CLICKS = 64
 """Clicks that a law is learnt from: the last ones that changed anything."""
@@ -38,7 +37,7 @@ class ClickLaws:
     around: tuple[tuple[tuple[Look, int], tuple[Cell, ...]], ...] = ()
     margin: int = 0
 
-    def has_effect(self, frame: Any, action: Action) -> bool:
+    def has_effect(self, frame: Grid, action: Action) -> bool:
         """Would this click change something by these laws?"""
         assert action.x is not None and action.y is not None
         h, w = len(self.turns[0][0]), len(self.turns[0][0][0])
@@ -57,8 +56,8 @@ class ClickEffect:
     """A click that changed something: frames before and after, rows and columns (first, last) of what changed."""
 
     action: Action
-    before: Any
-    after: Any
+    before: Grid
+    after: Grid
     rows: tuple[int, int]
     cols: tuple[int, int]
 
@@ -90,7 +89,7 @@ def induce_click_laws(record: Record) -> ClickLaws:
     )
 
 
-def _find_idle_clicks(record: Record) -> Iterator[tuple[Any, Action]]:
+def _find_idle_clicks(record: Record) -> Iterator[tuple[Grid, Action]]:
     """Clicks that changed nothing, and the frames they were made on."""
     for trajectory in record:
         frames = select_compared_frames(trajectory)
@@ -157,7 +156,11 @@ def _fit_click_laws(effects: Sequence[ClickEffect], h: int, w: int, margin: int)
 
 
 def _count_missed_cells(
-    effects: Sequence[ClickEffect], turns: Mapping[Look, Look], around: Mapping[Any, Sequence[Cell]], h: int, w: int
+    effects: Sequence[ClickEffect],
+    turns: Mapping[Look, Look],
+    around: Mapping[tuple[Look | None, int], Sequence[Cell]],
+    h: int,
+    w: int,
 ) -> int:
     """Cells that these laws get wrong."""
     n_missed = 0
@@ -176,7 +179,7 @@ def _count_missed_cells(
     return n_missed
 
 
-def cut_look(frame: Any, row: int, col: int, h: int, w: int) -> Look | None:
+def cut_look(frame: Grid, row: int, col: int, h: int, w: int) -> Look | None:
     """The look of a part of a frame; None where that reaches beyond it."""
     if row < 0 or col < 0 or row + h > frame.shape[0] or col + w > frame.shape[1]:
         return None

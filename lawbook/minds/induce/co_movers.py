@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from lawbook.core.record import Observation, Record, Trajectory, freeze
-from lawbook.minds.induce.contact_log import CellChanges, ContactEvent, RecordAnalysis, TrackedFrame, analyse_avatar
+from lawbook.minds.induce.contact_log import ContactEvent, RecordAnalysis, TrackedFrame, analyse_avatar
 from lawbook.minds.induce.looks import cells_of
 from lawbook.minds.induce.tracking import Spot
+from lawbook.minds.induce.types import Body, CellChanges, Figure, Grid, LookCells
 from lawbook.minds.induce.walker import box
 
 MIN_REMOTE_STEPS = 2
@@ -32,7 +32,7 @@ def analyse_record(record: Record, blind: bool = False) -> RecordAnalysis:
     if not _is_walking(mate_analysis, analysis):
         return analysis
     n_bodies = len(analysis.bodies)
-    bodies = (*analysis.bodies, *({**body, "mate": body.get("mate", 0) + 1} for body in mate_analysis.bodies))
+    bodies = (*analysis.bodies, *map(_add_mate, mate_analysis.bodies))
     tracked_frames = [
         [
             TrackedFrame(mate_frame.ground, own_frame.spot, _collect_mates(mate_frame, n_bodies))
@@ -42,6 +42,13 @@ def analyse_record(record: Record, blind: bool = False) -> RecordAnalysis:
     ]
     contact_events = [*_filter_own_events(analysis, tracked_frames), *_convert_mate_events(analysis, mate_analysis, n_bodies)]
     return replace(analysis, bodies=bodies, tracked_frames=tracked_frames, contact_events=contact_events)
+
+
+def _add_mate(body: Body) -> Body:
+    """Return a look of the record without the avatar as a look of one further figure."""
+    mate_body = body.copy()
+    mate_body["mate"] = body.get("mate", 0) + 1
+    return mate_body
 
 
 def _is_walking(mate_analysis: RecordAnalysis, analysis: RecordAnalysis) -> bool:
@@ -56,7 +63,7 @@ def _is_walking(mate_analysis: RecordAnalysis, analysis: RecordAnalysis) -> bool
     return len(strides) >= MIN_STRIDES and max(strides) <= 2 * stride
 
 
-def _collect_mates(tracked_frame: TrackedFrame, first_body: int) -> tuple[tuple[int, int, int], ...]:
+def _collect_mates(tracked_frame: TrackedFrame, first_body: int) -> tuple[Figure, ...]:
     figures = [figure for figure in (tracked_frame.spot, *tracked_frame.mates) if figure[0] >= 0]
     return tuple((body + first_body, row, col) for body, row, col in figures)
 
@@ -77,7 +84,7 @@ def _has_remote_changes(analysis: RecordAnalysis) -> bool:
     return n_remote >= MIN_REMOTE_STEPS and n_remote >= MIN_REMOTE_SHARE * n_changing
 
 
-def _get_ground_grid(tracked_frame: TrackedFrame, width: int) -> Any:
+def _get_ground_grid(tracked_frame: TrackedFrame, width: int) -> Grid:
     return np.frombuffer(tracked_frame.ground, np.uint8).reshape(-1, width)
 
 
@@ -111,7 +118,7 @@ def _filter_own_events(analysis: RecordAnalysis, tracked_frames: Sequence[Sequen
 
 def _convert_mate_events(analysis: RecordAnalysis, mate_analysis: RecordAnalysis, first_body: int) -> list[ContactEvent]:
     """What the mates met, the avatar included."""
-    cells: Mapping[int, Any] = {body: cells_of(analysis.bodies[body]["look"]) for body in range(first_body)}
+    cells: Mapping[int, LookCells] = {body: cells_of(analysis.bodies[body]["look"]) for body in range(first_body)}
     mate_events = []
     for event in mate_analysis.contact_events:
         index, step = event.step

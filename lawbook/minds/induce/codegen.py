@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files as resources
-from typing import Any
 
 from lawbook.core.hypothesis import ENGINE, Hypothesis
 from lawbook.minds.induce.law_tables import Laws
 from lawbook.minds.induce.layers import Copy
 from lawbook.minds.induce.looks import ANY
 from lawbook.minds.induce.overlay_removal import Overlay
+from lawbook.minds.induce.types import Body, ContactKey, Effect, Gate, Goal, MemorisedEffect, RemoteEffect, Start
 from lawbook.minds.induce.walker import COMPLETED, OVER, box
 
 _ENGINE_SOURCE = '''"""A walking world: the contract over `walker`, and `layers` over it, with what was learnt in `learnt`."""
@@ -114,8 +114,8 @@ def _describe_overlay(overlay: Overlay) -> list[str]:
         end_text = f"; when the last is empty,{slack_text} and it has run out" if strip.slack >= 0 else ""
         end_text = end_text.replace(", and", "") if not slack_text else end_text
         sentences.append(
-            f"The strip in {where}, {extent}, empties from colour {strip.full} to {strip.empty}: {when_text} takes "
-            f"{pace}{end_text}."
+            f"The strip in {where}, {extent}, empties from colour {strip.full} to {strip.empty}: "
+            f"{when_text} takes {pace}{end_text}."
         )
     if overlay.refills and sentences:
         sentences[-1] += (
@@ -164,7 +164,7 @@ def _write_click_tables(laws: Laws, rule: str) -> list[str]:
     ]
 
 
-def _format_body(body: Mapping[str, Any]) -> str:
+def _format_body(body: Body) -> str:
     return repr(dict(body))
 
 
@@ -172,7 +172,7 @@ def _format_tuple(name: str, items: Sequence[str], empty: str, rule: str) -> lis
     return [f"{name} = (  # {rule}", *(f"    {item}," for item in items), ")"] if items else [f"{name} = {empty}  # {rule}"]
 
 
-def _format_dict(name: str, items: Mapping[Any, Any], rules: Sequence[str], rule: str) -> list[str]:
+def _format_dict[K, V](name: str, items: Mapping[K, V], rules: Sequence[str], rule: str) -> list[str]:
     if not items:
         return [f"{name} = {{}}  # {rule}"]
     lines = (f"    {key!r}: {value!r},  # {rule}" for (key, value), rule in zip(items.items(), rules, strict=True))
@@ -187,7 +187,7 @@ def _write_rulebook(laws: Laws, overlay: Overlay, actions: Sequence[int], rival_
         turning = "; ".join(f"{_describe_figure(one)} into {_describe_figure(other)}" for one, other in laws.turns.items())
         rules.append(f"A click turns what is clicked and what stands in known places around it: {turning}.")
     if laws.goals:
-        rules.append(f"The level is completed when {', or when '.join(_describe_goal(laws, *goal) for goal in laws.goals)}.")
+        rules.append(f"The level is completed when {', or when '.join(_describe_goal(laws, goal) for goal in laws.goals)}.")
     rules += _describe_overlay(overlay)
     idle_actions = [action for action in actions if not any(action in body["moves"] for body in laws.bodies)]
     questions = [
@@ -272,12 +272,12 @@ def _describe_general_laws(laws: Laws) -> list[str]:
     ]
 
 
-def _format_mover(laws: Laws, body: Mapping[str, Any]) -> str:
+def _format_mover(laws: Laws, body: Body) -> str:
     """Who is moved, where that needs to be said."""
     return "it" if not any("mate" in other for other in laws.bodies) else _format_drawing(body["look"])
 
 
-def _describe_gate(gate: Any) -> str:
+def _describe_gate(gate: Gate) -> str:
     gate_look, key, place = gate
     key_text = _format_drawing(key) + (" in its own colour (`*`)" if any(ANY in line for line in gate_look) else "")
     if place is None:
@@ -286,12 +286,10 @@ def _describe_gate(gate: Any) -> str:
     return f" A gate, {_format_drawing(gate_look)}, is open while {key_text} is shown at {place_text}, and else shut."
 
 
-def _describe_remote_effect(key: Any, remote_effect: Any) -> str:
+def _describe_remote_effect(key: ContactKey, remote_effect: RemoteEffect) -> str:
     if remote_effect[0][0] == "copy":
-        return (
-            f" When the avatar meets {_describe_contact(key)} it is shown at row {remote_effect[0][1]}, column "
-            f"{remote_effect[0][2]} too."
-        )
+        _, row, col = remote_effect[0]
+        return f" When the avatar meets {_describe_contact(key)} it is shown at row {row}, column {col} too."
     colours = sorted({colour for *_, colour in remote_effect})
     top, left, bottom, right = (pick(cell[k] for cell in remote_effect) for pick, k in ((min, 0), (min, 1), (max, 0), (max, 1)))
     cells_text = f"{_format_cell_count(len(remote_effect))} in rows {top} to {bottom}, columns {left} to {right}"
@@ -302,22 +300,24 @@ def _format_drawing(look: Sequence[Sequence[int]]) -> str:
     return "`" + " / ".join("".join({-1: ".", ANY: "*"}.get(cell) or format(cell, "x") for cell in line) for line in look) + "`"
 
 
-def _describe_goal(laws: Laws, kind: str, argument: Any) -> str:
-    if kind == "none":
-        return f"there is no {_describe_figure(argument)} left"
-    if kind == "left":
-        return f"there are no more than {argument[1]} of {_describe_figure(argument[0])} left"
-    if kind == "alike":
-        return f"all of these are alike: {'; '.join(map(_describe_figure, argument))}"
-    if kind == "match":
-        row, col, height, width, pattern_row, pattern_col, step, _, turn = argument
-        turn_text = f", {turn} exchanged," if turn != "as it is" else ""
-        scale_text = f", {step} times as large" if step > 1 else ""
-        place = f"the {height} x {width} cells from row {row}, column {col}"
-        return f"{place} look like those from row {pattern_row}, column {pattern_col}{turn_text}{scale_text}"
-    return " and ".join(
-        f"{_describe_figure(laws.bodies[body]['look'])} stands on {_describe_contact(home).rstrip(',')}" for body, home in argument
-    )
+def _describe_goal(laws: Laws, goal: Goal) -> str:
+    match goal:
+        case ("none", look):
+            return f"there is no {_describe_figure(look)} left"
+        case ("left", (look, most)):
+            return f"there are no more than {most} of {_describe_figure(look)} left"
+        case ("alike", looks):
+            return f"all of these are alike: {'; '.join(map(_describe_figure, looks))}"
+        case ("match", (row, col, height, width, pattern_row, pattern_col, step, _, turn)):
+            turn_text = f", {turn} exchanged," if turn != "as it is" else ""
+            scale_text = f", {step} times as large" if step > 1 else ""
+            place = f"the {height} x {width} cells from row {row}, column {col}"
+            return f"{place} look like those from row {pattern_row}, column {pattern_col}{turn_text}{scale_text}"
+        case ("home", home):
+            return " and ".join(
+                f"{_describe_figure(laws.bodies[body]['look'])} stands on {_describe_contact(support).rstrip(',')}"
+                for body, support in home
+            )
 
 
 def _format_list(items: Sequence[str]) -> str:
@@ -335,12 +335,12 @@ def _format_cell_count(number: int) -> str:
     return f"{number} cell" + "s" * (number != 1)
 
 
-def _describe_start(start: Any) -> str:
+def _describe_start(start: Start) -> str:
     body, row, col, _ = start[0]
     return "no avatar" if body < 0 else f"the avatar is at row {row}, column {col}, and what lies below it is known"
 
 
-def _describe_effect(effect: Any) -> str:
+def _describe_effect(effect: MemorisedEffect) -> str:
     body, row, col, status, changes, _ = effect
     end_text = {COMPLETED: ", level completed", OVER: ", game over"}.get(status, "")
     cells_text = (
@@ -368,7 +368,7 @@ def _describe_figure(look: Sequence[Sequence[int]]) -> str:
     return f"the figure of {len(look)} x {len(look[0])} cells in {_format_colours(colours)}: `{drawing}`"
 
 
-def _describe_contact(key: Any) -> str:
+def _describe_contact(key: ContactKey) -> str:
     match key:
         case ("edge",):
             return "the edge of the frame"
@@ -386,10 +386,9 @@ def _describe_contact(key: Any) -> str:
             return f"a figure of the shape `{' / '.join(rows)}`, a gate that is {gate_state},"
         case (inner, action):
             return f"{_describe_contact(inner)}, met by action {action},"
-    return repr(key)
 
 
-def _describe_law(key: Any, effect: Any) -> str:
+def _describe_law(key: ContactKey, effect: Effect) -> str:
     outcome, paint = effect
     phrases = {
         "enter": "can be walked on",

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from lawbook.minds.induce.contact_log import RecordAnalysis, TrackedFrame
-from lawbook.minds.induce.law_tables import Contact, Laws
-from lawbook.minds.induce.motion import Cell
+from lawbook.minds.induce.law_tables import Laws
 from lawbook.minds.induce.tracking import Spot
+from lawbook.minds.induce.types import Cell, Contact, Description
 from lawbook.minds.induce.walker import Walker
 
 MAX_GUESSES = 8
@@ -56,15 +55,15 @@ def find_within_reach(walker: Walker, current: TrackedFrame, width: int) -> dict
     return distances
 
 
-def find_unseen_moves(moves: Mapping[Any, Cell]) -> set[Cell]:
+def find_unseen_moves[Name](moves: Mapping[Name, Cell]) -> set[Cell]:
     """Moves that no action is known to make yet, though one makes them turned by a quarter or two."""
     turned_moves = {move for rows, cols in moves.values() for move in ((rows, cols), (cols, -rows), (-rows, -cols), (-cols, rows))}
     return turned_moves - set(moves.values())
 
 
-def count_places(places_by_contact: Mapping[Contact, Sequence[Cell]]) -> dict[Any, int]:
+def count_places(places_by_contact: Mapping[Contact, Sequence[Cell]]) -> dict[Description, int]:
     """How many places of this level each description fits."""
-    counts: Counter[Any] = Counter()
+    counts: Counter[Description] = Counter()
     for contact, places in places_by_contact.items():
         for key in contact:
             counts[key] += len(places)
@@ -81,7 +80,7 @@ def propose_contact_goals(laws: Laws, analysis: RecordAnalysis, places_by_contac
     if any(explained[contact] and walker.effect(contact, None)[0] == "win" for contact in places_by_contact):
         return [laws]
     counts, distances = count_places(places_by_contact), find_within_reach(walker, analysis.get_current_frame(), analysis.width)
-    ranked: dict[Any, tuple[int, int]] = {}
+    ranked: dict[Description, tuple[int, int]] = {}
     for contact in places_by_contact:
         if not explained[contact] and contact[-1][0] == "colour":
             rank = (distances.get(contact, UNREACHABLE), counts[contact[-1]])

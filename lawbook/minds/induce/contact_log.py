@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import gcd
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,10 @@ from lawbook.core.record import Record, Status, Trajectory
 from lawbook.minds.induce.avatar_detection import find_avatar_looks
 from lawbook.minds.induce.law_tables import Laws, name_action
 from lawbook.minds.induce.looks import cells_of
-from lawbook.minds.induce.motion import Cell, Look
 from lawbook.minds.induce.tracking import NOWHERE, Spot, find_covered_cells, select_compared_frames, track
+from lawbook.minds.induce.types import ActionName, Body, Box, Cell, CellChanges, ColouredCell, Figure, Frames, Grid, Look, LookCells
 from lawbook.minds.induce.walker import Walker, box, front
 
-CellChanges = set[tuple[int, int, int]]
-"""Cells that show something else than before: (row, col, new colour)."""
 MIN_STEADY_SHARE = 0.8
 """Share of its moves that are one and the same for an action that does not go on until something stops it."""
 MAX_CHANGED_CELLS = 2048
@@ -32,7 +30,7 @@ class TrackedFrame(NamedTuple):
 
     ground: bytes
     spot: Spot
-    mates: tuple[tuple[int, int, int], ...] = ()
+    mates: tuple[Figure, ...] = ()
 
 
 @dataclass
@@ -45,7 +43,7 @@ class ContactEvent:
     """
 
     step: tuple[int, int]
-    action: Any
+    action: ActionName | None
     ground: bytes
     spot: Spot
     outcome: str
@@ -60,7 +58,7 @@ class RecordAnalysis:
 
     record: Record
     width: int
-    bodies: tuple[Mapping[str, Any], ...]
+    bodies: tuple[Body, ...]
     under: int | None
     tracked_frames: Sequence[Sequence[TrackedFrame]]
     uncovered_cells: Sequence[Mapping[Cell, int]]
@@ -82,7 +80,7 @@ def analyse_avatar(record: Record, blind: bool = False) -> RecordAnalysis:
     tracks = _track_trajectories(frames, looks)
     turns = _learn_turns(record, tracks, len(looks))
     bodies = tuple(
-        {"look": look, "moves": moves} | ({"turns": look_turns} if look_turns else {})
+        Body(look=look, moves=moves, turns=look_turns) if look_turns else Body(look=look, moves=moves)
         for look, moves, look_turns in zip(looks, _learn_moves(record, tracks, len(looks)), turns, strict=True)
     )
     uncovered_cells = _find_hidden_cells(frames, tracks, cells)
@@ -101,9 +99,9 @@ def analyse_avatar(record: Record, blind: bool = False) -> RecordAnalysis:
     return RecordAnalysis(record, frames[0].shape[2], bodies, under, tracked_frames, uncovered_cells, contact_events)
 
 
-def _learn_moves(record: Record, tracks: Sequence[Sequence[Spot]], n_bodies: int) -> list[dict[Any, Cell]]:
+def _learn_moves(record: Record, tracks: Sequence[Sequence[Spot]], n_bodies: int) -> list[dict[ActionName, Cell]]:
     """For each look, the usual move of each action that has ever moved it."""
-    counts: list[dict[Any, Counter[Cell]]] = [defaultdict(Counter) for _ in range(n_bodies)]
+    counts: list[dict[ActionName, Counter[Cell]]] = [defaultdict(Counter) for _ in range(n_bodies)]
     for trajectory, spots in zip(record, tracks, strict=True):
         for (action, _), (start_spot, end_spot) in zip(trajectory.steps, pairwise(spots), strict=False):
             if start_spot.body >= 0 and end_spot.body == start_spot.body and end_spot != start_spot:
@@ -122,9 +120,9 @@ def _find_stride(moves: Counter[Cell]) -> Cell:
     return direction[0] * gcd(*lengths), direction[1] * gcd(*lengths)
 
 
-def _learn_turns(record: Record, tracks: Sequence[Sequence[Spot]], n_bodies: int) -> list[dict[Any, int]]:
+def _learn_turns(record: Record, tracks: Sequence[Sequence[Spot]], n_bodies: int) -> list[dict[ActionName, int]]:
     """For each look, the look that each action usually turns it into, where it stands."""
-    counts: list[dict[Any, Counter[int]]] = [defaultdict(Counter) for _ in range(n_bodies)]
+    counts: list[dict[ActionName, Counter[int]]] = [defaultdict(Counter) for _ in range(n_bodies)]
     for trajectory, spots in zip(record, tracks, strict=True):
         for (action, _), (start_spot, end_spot) in zip(trajectory.steps, pairwise(spots), strict=False):
             if start_spot.body >= 0 and end_spot.body >= 0 and end_spot.body != start_spot.body and end_spot[1:] == start_spot[1:]:
@@ -135,7 +133,7 @@ def _learn_turns(record: Record, tracks: Sequence[Sequence[Spot]], n_bodies: int
     ]
 
 
-def _track_trajectories(frames: Sequence[Any], looks: Sequence[Look]) -> list[list[Spot]]:
+def _track_trajectories(frames: Sequence[Frames], looks: Sequence[Look]) -> list[list[Spot]]:
     """The avatar's track in each trajectory. Equal first frames have it in the same place: where it was seen to leave."""
     if not looks:
         return [[NOWHERE] * len(stack) for stack in frames]
@@ -149,7 +147,9 @@ def _track_trajectories(frames: Sequence[Any], looks: Sequence[Look]) -> list[li
     ]
 
 
-def _find_hidden_cells(frames: Sequence[Any], tracks: Sequence[Sequence[Spot]], cells: Sequence[Any]) -> list[dict[Cell, int]]:
+def _find_hidden_cells(
+    frames: Sequence[Frames], tracks: Sequence[Sequence[Spot]], cells: Sequence[LookCells]
+) -> list[dict[Cell, int]]:
     """What came to light below the first place of the avatar, as far as it has ever left it: (row, col) -> colour."""
     known_cells: dict[bytes, dict[Cell, int]] = {}
     for stack, spots in zip(frames, tracks, strict=True):
@@ -159,7 +159,7 @@ def _find_hidden_cells(frames: Sequence[Any], tracks: Sequence[Sequence[Spot]], 
     return [known_cells[stack[0].tobytes()] for stack in frames]
 
 
-def _find_uncovered_cells(frames: Any, spots: Sequence[Spot], cells: Sequence[Any]) -> Iterator[tuple[Cell, int]]:
+def _find_uncovered_cells(frames: Frames, spots: Sequence[Spot], cells: Sequence[LookCells]) -> Iterator[tuple[Cell, int]]:
     covered = find_covered_cells(spots[0], cells) if spots[0].body >= 0 else set()
     for frame, spot in zip(frames[1:], spots[1:], strict=True):
         if not covered:
@@ -171,7 +171,7 @@ def _find_uncovered_cells(frames: Any, spots: Sequence[Spot], cells: Sequence[An
 
 
 def _infer_under_colour(
-    frames: Sequence[Any], tracks: Sequence[Sequence[Spot]], hidden: Sequence[Mapping[Cell, int]], bodies: Any
+    frames: Sequence[Frames], tracks: Sequence[Sequence[Spot]], hidden: Sequence[Mapping[Cell, int]], bodies: tuple[Body, ...]
 ) -> int | None:
     """What lies below the avatar at the start: None (what surrounds it) where that fits as often as the commonest single colour."""
     walker, n_fits, colours = Walker(Laws(bodies)), 0, Counter[int]()
@@ -183,7 +183,7 @@ def _infer_under_colour(
     return colour if times > n_fits else None
 
 
-def _build_first_ground(frame: Any, spot: Spot, hidden: Mapping[Cell, int], filler: Walker) -> Any:
+def _build_first_ground(frame: Grid, spot: Spot, hidden: Mapping[Cell, int], filler: Walker) -> Grid:
     """The first ground: the first frame without the avatar."""
     ground = np.array(frame)
     if spot.body >= 0:
@@ -196,7 +196,7 @@ def _build_first_ground(frame: Any, spot: Spot, hidden: Mapping[Cell, int], fill
 
 
 def _build_grounds(
-    first_ground: Any, frames: Any, spots: Sequence[Spot], cells: Sequence[Any]
+    first_ground: Grid, frames: Frames, spots: Sequence[Spot], cells: Sequence[LookCells]
 ) -> tuple[list[bytes], list[CellChanges]]:
     """The ground in every frame, and for every step the cells that show something else than the ground before."""
     ground, grounds, step_changes = np.array(first_ground), [first_ground.tobytes()], []
@@ -217,8 +217,8 @@ def _find_contact_events(
     trajectory: Trajectory,
     tracked_frames: Sequence[TrackedFrame],
     step_changes: Sequence[CellChanges],
-    bodies: Any,
-    cells: Any,
+    bodies: Sequence[Body],
+    cells: Sequence[LookCells],
 ) -> Iterator[ContactEvent]:
     entered_event: ContactEvent | None = None
     for step, (action, observation) in enumerate(trajectory.steps):
@@ -275,13 +275,13 @@ def _find_contact_events(
 
 def _find_continued_contacts(
     step: tuple[int, int],
-    action: Any,
+    action: ActionName,
     ground: bytes,
     start_spot: Spot,
     move: Cell,
     end_spot: Spot,
     changes: CellChanges,
-    patch: Any,
+    patch: Box,
 ) -> tuple[list[ContactEvent], ContactEvent | None]:
     """What was met by an avatar that went on beyond where its action takes it, and what it entered last: it slid the same way, or
     was carried from where it had got to."""
@@ -319,10 +319,10 @@ def _find_continued_contacts(
     ], None
 
 
-def _split_changes(changes: CellChanges, target_spot: Spot, patch: tuple[int, int, int, int]) -> tuple[CellChanges, CellChanges]:
+def _split_changes(changes: CellChanges, target_spot: Spot, patch: Box) -> tuple[CellChanges, CellChanges]:
     """(changes within the patch that was met, counted from where the avatar would stand; all the others)."""
     top, left, height, width = patch
-    near_changes, far_changes = set[tuple[int, int, int]](), set[tuple[int, int, int]]()
+    near_changes, far_changes = set[ColouredCell](), set[ColouredCell]()
     for row, col, colour in changes:
         r, c = row - target_spot.row, col - target_spot.col
         if 0 <= r - top < height and 0 <= c - left < width:
@@ -332,9 +332,7 @@ def _split_changes(changes: CellChanges, target_spot: Spot, patch: tuple[int, in
     return near_changes, far_changes
 
 
-def _is_push(
-    ground: bytes, ground_width: int, target_spot: Spot, move: Cell, patch: tuple[int, int, int, int], changes: CellChanges
-) -> bool:
+def _is_push(ground: bytes, ground_width: int, target_spot: Spot, move: Cell, patch: Box, changes: CellChanges) -> bool:
     """Does what stood where the avatar went stand one move further on now? ground: before the step, `wide` cells a row."""
     top, left, height, width = patch
     top, left = top + target_spot.row + move[0], left + target_spot.col + move[1]

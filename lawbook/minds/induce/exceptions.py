@@ -6,7 +6,6 @@ import base64
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from lawbook.core.record import Observation, Status, Trajectory
 from lawbook.minds.induce.contact_log import RecordAnalysis
 from lawbook.minds.induce.law_tables import Laws, name_action
 from lawbook.minds.induce.tracking import select_compared_frames
+from lawbook.minds.induce.types import History, MemorisedEffect, Place, Repainting, Simulated, Start
 from lawbook.minds.induce.walker import COMPLETED, OVER, RUNNING, State, Walker
 
 STATUS_CODES = {Status.RUNNING: RUNNING, Status.COMPLETED: COMPLETED, Status.OVER: OVER}
@@ -30,9 +30,9 @@ def add_exceptions(laws: Laws, analysis: RecordAnalysis) -> Laws:
     (this first frame, these actions).
     """
     laws = replace(laws, starts=dict(_find_start_exceptions(laws, analysis)))
-    places: dict[Any, Any] = {}
-    histories: list[dict[int, Any]] = [{} for _ in analysis.record]
-    contradicted_places: set[Any] = set()
+    places: dict[Place, MemorisedEffect] = {}
+    histories: list[dict[int, MemorisedEffect]] = [{} for _ in analysis.record]
+    contradicted_places: set[Place] = set()
     for _ in range(MAX_PASSES):
         laws = replace(laws, places=places, histories=_build_histories(analysis, histories))
         n_missed = 0
@@ -48,13 +48,13 @@ def add_exceptions(laws: Laws, analysis: RecordAnalysis) -> Laws:
         if not n_missed:
             return laws
     # Places keep contradicting each other; a history cannot.
-    effects_by_step: list[dict[int, Any]] = [{} for _ in analysis.record]
+    effects_by_step: list[dict[int, MemorisedEffect]] = [{} for _ in analysis.record]
     for step, index, _, effect in _find_misses(Walker(replace(laws, places={}, histories=())), analysis):
         effects_by_step[index][step] = effect
     return replace(laws, places={}, histories=_build_histories(analysis, effects_by_step))
 
 
-def _build_histories(analysis: RecordAnalysis, effects: Sequence[Mapping[int, Any]]) -> tuple[Any, ...]:
+def _build_histories(analysis: RecordAnalysis, effects: Sequence[Mapping[int, MemorisedEffect]]) -> tuple[History, ...]:
     """(first frame, ((action, effect or None), ...)) of every trajectory with something to memorise, up to the last of it."""
     return tuple(
         (
@@ -69,7 +69,7 @@ def _build_histories(analysis: RecordAnalysis, effects: Sequence[Mapping[int, An
     )
 
 
-def _find_start_exceptions(laws: Laws, analysis: RecordAnalysis) -> Iterator[tuple[int, Any]]:
+def _find_start_exceptions(laws: Laws, analysis: RecordAnalysis) -> Iterator[tuple[int, Start]]:
     """First frames that the general rules start wrongly: where the avatar is, and what lies below it."""
     walker = Walker(laws)
     for trajectory, tracked_frames in zip(analysis.record, analysis.tracked_frames, strict=True):
@@ -86,7 +86,7 @@ def _find_start_exceptions(laws: Laws, analysis: RecordAnalysis) -> Iterator[tup
             yield zlib.crc32(frame.tobytes()), tuple(figures)
 
 
-def _find_misses(walker: Walker, analysis: RecordAnalysis) -> Iterator[tuple[int, int, Any, Any]]:
+def _find_misses(walker: Walker, analysis: RecordAnalysis) -> Iterator[tuple[int, int, Place, MemorisedEffect]]:
     """Roll the walker over every trajectory; where it errs: (step, trajectory, place, what follows), then on from the truth."""
     for index, (trajectory, tracked_frames) in enumerate(zip(analysis.record, analysis.tracked_frames, strict=True)):
         n_compared = len(select_compared_frames(trajectory))
@@ -117,7 +117,7 @@ def _is_reproduced(walker: Walker, state: State, observation: Observation, compa
     return not compare_frame or np.array_equal(walker.render(state), observation.frame)
 
 
-def _encode_changes(before: State, ground: bytes) -> Any:
+def _encode_changes(before: State, ground: bytes) -> Repainting:
     """How to repaint one ground into another: runs of equal cells in a row, or the whole packed."""
     old, new = (np.frombuffer(cells, np.uint8).reshape(-1, before.width) for cells in (before.ground, ground))
     runs: list[tuple[int, int, int, int]] = []
@@ -132,9 +132,9 @@ def _encode_changes(before: State, ground: bytes) -> Any:
     return tuple(runs)
 
 
-def simulate_trajectory(walker: Any, trajectory: Trajectory) -> Any:
+def simulate_trajectory[S](program: Simulated[S], trajectory: Trajectory) -> S:
     """The program's state where a trajectory has got to."""
-    state = walker.initial_state({"frame": trajectory.first.frame})
+    state = program.initial_state({"frame": trajectory.first.frame})
     for action in trajectory.actions:
-        state = walker.step(state, action)
+        state = program.step(state, action)
     return state

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,11 @@ from lawbook.minds.induce.contact_log import RecordAnalysis, TrackedFrame
 from lawbook.minds.induce.exceptions import simulate_trajectory
 from lawbook.minds.induce.law_tables import Laws, name_action
 from lawbook.minds.induce.layers import Layers
+from lawbook.minds.induce.layers import State as LayersState
 from lawbook.minds.induce.overlay_removal import Overlay
 from lawbook.minds.induce.partial_view import count_unseen_cells
 from lawbook.minds.induce.tracking import Spot
+from lawbook.minds.induce.types import Contact, Description, Figure
 from lawbook.minds.induce.walker import OVER, RUNNING, State, Walker, front, turns
 
 MAX_STATES = 4_000
@@ -85,7 +87,7 @@ def choose_exploration(case: Case, laws: Laws, overlay: Overlay, analysis: Recor
     return Subgoal(_write_subgoal(best.state, core_state), best.question)
 
 
-def _is_spoilt(world: Layers, overlay_state: Any, case: Case) -> bool:
+def _is_spoilt(world: Layers, overlay_state: LayersState, case: Case) -> bool:
     """Has something changed here that may not be undone, while a reset is still something new?"""
     trajectory = case.record.current
     opening_state = world.initial_state({"frame": trajectory.first.frame})
@@ -116,7 +118,7 @@ def _write_subgoal(state: State, current_state: State) -> str:
 
 
 def _find_candidates(
-    world: Layers, overlay_state: Any, actions: Sequence[int], analysis: RecordAnalysis
+    world: Layers, overlay_state: LayersState, actions: Sequence[int], analysis: RecordAnalysis
 ) -> Iterator[ExplorationCandidate]:
     """Everything untried within reach."""
     walker, core_state = world.core, overlay_state.core
@@ -151,7 +153,7 @@ def _find_candidates(
 
 
 def _rate_action(
-    walker: Walker, state: State, action: int, history: ExplorationHistory, counts: Mapping[Any, int], distance: int
+    walker: Walker, state: State, action: int, history: ExplorationHistory, counts: Mapping[Description, int], distance: int
 ) -> tuple[int, int, str] | None:
     """(tier, rarity, question) of an action that has not been tried here; None when it is no use. What is worth more comes first:
 
@@ -213,7 +215,7 @@ def _rate_action(
     return 5, 0, f"Is there something at row {row}, column {col} that cannot be seen?"
 
 
-def _format_contact(contact: Any) -> str:
+def _format_contact(contact: Contact) -> str:
     match contact[-1]:
         case ("colour", colours):
             return f"the figure of colour {', '.join(map(str, colours))}"
@@ -229,7 +231,7 @@ def _predict_outcome(walker: Walker, state: State, move: tuple[int, int]) -> str
     return outcome.split()[0]
 
 
-def _find_reachable_states(world: Layers, start_state: Any, actions: Sequence[int]) -> Iterator[tuple[int, int, State]]:
+def _find_reachable_states(world: Layers, start_state: LayersState, actions: Sequence[int]) -> Iterator[tuple[int, int, State]]:
     """States within reach by these laws, the nearest first: (distance, first action of the way or 0, state)."""
     frontier, known_keys, distance = [(0, start_state)], {world.key(start_state)}, 0
     while frontier and len(known_keys) < MAX_STATES:
@@ -252,8 +254,8 @@ class ExplorationHistory(NamedTuple):
     """places: (ground, row, col, action) that have been tried; met: contacts, and contacts with the action that met them;
     still: how often an action was tried that has never moved the avatar; ruled_out: moves it was free to make then, and did not."""
 
-    places: set[Any]
-    contacts: set[Any]
+    places: set[tuple[bytes, int, int, int, tuple[Figure, ...], int]]
+    contacts: set[tuple[object, ...]]
     idle_counts: Counter[int]
     ruled_out_moves: dict[tuple[int, int], set[tuple[int, int]]]
 
@@ -308,7 +310,7 @@ def _choose_click(case: Case, action: int) -> Probe:
 
     What stands at the rim, where displays are, waits."""
     record, frame = case.record, case.record.current.last.frame
-    click_counts: Counter[Any] = Counter()
+    click_counts: Counter[int | tuple[bytes, int]] = Counter()
     clicked_places: list[tuple[int, int]] = []
     for trajectory in record:
         if trajectory.first.level == record.current.first.level:

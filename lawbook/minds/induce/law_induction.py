@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from lawbook.minds.induce.clicks import induce_click_laws
 from lawbook.minds.induce.contact_goals import propose_contact_goals, survey
 from lawbook.minds.induce.contact_log import ContactEvent, RecordAnalysis
-from lawbook.minds.induce.law_tables import Contact, Effect, Laws
+from lawbook.minds.induce.law_tables import Laws
 from lawbook.minds.induce.locks import find_gates
 from lawbook.minds.induce.placement_goals import propose_placement_goals
-from lawbook.minds.induce.remote_effects import RemoteEffect, find_remote_effect
+from lawbook.minds.induce.remote_effects import find_remote_effect
 from lawbook.minds.induce.sliding import relabel_carrying, relocate_slide_ends
 from lawbook.minds.induce.state_goals import propose_state_goals
+from lawbook.minds.induce.types import ColouredCell, Contact, ContactKey, Effect, RemoteEffect
 from lawbook.minds.induce.walker import Walker
 
-ContactOutcome = tuple[str, tuple[tuple[int, int, int], ...], RemoteEffect]
+ContactOutcome = tuple[str, tuple[ColouredCell, ...], RemoteEffect]
 """What a contact does, what is painted there, and what it changes elsewhere."""
 DESCRIPTIONS = ("colour", "shape", "exact")
 """Ways to say what it is that completes or ends a level, the shortest first."""
@@ -32,8 +32,14 @@ def find_rival_laws(analysis: RecordAnalysis) -> list[Laws]:
     """
     click_laws = induce_click_laws(analysis.record)
     around = dict(click_laws.around)
-    click_tables = {"click": _find_click_action(analysis) if around else None, "turns": dict(click_laws.turns), "around": around}
-    base_laws = Laws(analysis.bodies, _infer_floor(analysis), analysis.under, **click_tables)  # type: ignore[arg-type]
+    base_laws = Laws(
+        analysis.bodies,
+        _infer_floor(analysis),
+        analysis.under,
+        click=_find_click_action(analysis) if around else None,
+        turns=dict(click_laws.turns),
+        around=around,
+    )
     if around:
         return propose_state_goals(base_laws, analysis)
     base_laws = replace(base_laws, gates=find_gates(Walker(base_laws), analysis))
@@ -55,10 +61,10 @@ def find_rival_laws(analysis: RecordAnalysis) -> list[Laws]:
         for contact, places in level_contacts.items()
         if contact[-1][0] != "colour" or analysis.dark_colour not in contact[-1][1]
     }
-    distinct: dict[Any, Laws] = {}
+    distinct: dict[tuple[Effect, ...], Laws] = {}
     for die_kind in DESCRIPTIONS:
         for win_kind in DESCRIPTIONS:
-            contact_laws = _infer_contact_laws({contact: effect[:2] for contact, effect in effects.items()}, win_kind, die_kind)
+            contact_laws = _infer_contact_laws(_drop_remote_effects(effects), win_kind, die_kind)
             contact_laws |= {key: effect[:2] for key, effect in one_way_laws.items()}
             laws = replace(base_laws, contacts=contact_laws, far=remote_effects)
             variant_walker = Walker(laws)
@@ -74,8 +80,8 @@ def find_rival_laws(analysis: RecordAnalysis) -> list[Laws]:
         if (failed_events := _find_failed_completions(events))
     }
     if usual_effects:  # what completed a level once has not always done so: perhaps it was the last of them
-        contact_laws = {contact: effect[:2] for contact, effect in (effects | usual_effects).items()}
-        laws = replace(next(iter(distinct.values())), contacts=_infer_contact_laws(contact_laws, *DESCRIPTIONS[:1] * 2))
+        contact_laws = _infer_contact_laws(_drop_remote_effects(effects | usual_effects), *DESCRIPTIONS[:1] * 2)
+        laws = replace(next(iter(distinct.values())), contacts=contact_laws)
         first_variants = [variant for variant in propose_state_goals(laws, analysis) if variant.goals] + first_variants
     if (
         len(first_variants) == 1
@@ -86,6 +92,11 @@ def find_rival_laws(analysis: RecordAnalysis) -> list[Laws]:
             variant for variant in propose_state_goals(first_variants[0], analysis) if variant.goals
         ]  # all was met, and nothing did it: a state of the whole
     return [*first_variants, *(variants[0] for variants in other_variants)]
+
+
+def _drop_remote_effects(effects: Mapping[Contact, ContactOutcome]) -> dict[Contact, Effect]:
+    """Return what contacts do and paint where they are."""
+    return {contact: effect[:2] for contact, effect in effects.items()}
 
 
 def _find_failed_completions(events: Sequence[ContactEvent]) -> list[ContactEvent]:
@@ -137,9 +148,9 @@ def _infer_outcome(contact: Contact, events: Sequence[ContactEvent], width: int)
     return outcome, paint, find_remote_effect(figure, matching_events, width) if outcome in ("enter", "stop", "act") else ()
 
 
-def _infer_remote_effects(effects: Mapping[Contact, ContactOutcome]) -> dict[Any, RemoteEffect]:
+def _infer_remote_effects(effects: Mapping[Contact, ContactOutcome]) -> dict[ContactKey, RemoteEffect]:
     """What contacts change elsewhere, each said as generally as the others allow."""
-    effects_by_key: dict[Any, set[RemoteEffect]] = defaultdict(set)
+    effects_by_key: dict[ContactKey, set[RemoteEffect]] = defaultdict(set)
     for contact, (_, _, remote_effect) in effects.items():
         for key in contact:
             effects_by_key[key].add(remote_effect)
@@ -150,13 +161,13 @@ def _infer_remote_effects(effects: Mapping[Contact, ContactOutcome]) -> dict[Any
     }
 
 
-def _infer_contact_laws(effects: Mapping[Contact, Effect], win_kind: str, die_kind: str) -> dict[Any, Effect]:
+def _infer_contact_laws(effects: Mapping[Contact, Effect], win_kind: str, die_kind: str) -> dict[ContactKey, Effect]:
     """Laws for contacts, each as general as asked for and as the others allow."""
-    effects_by_key: dict[Any, set[Effect]] = defaultdict(set)
+    effects_by_key: dict[ContactKey, set[Effect]] = defaultdict(set)
     for contact, effect in effects.items():
         for key in contact:
             effects_by_key[key].add(effect)
-    laws: dict[Any, Effect] = {}
+    laws: dict[ContactKey, Effect] = {}
     for contact, effect in effects.items():
         wanted_kind = {"win": win_kind, "die": die_kind}.get(effect[0].split()[0], "colour")
         kinds = [key[0] for key in contact]
@@ -172,11 +183,11 @@ def _infer_contact_laws(effects: Mapping[Contact, Effect], win_kind: str, die_ki
     return laws
 
 
-def _infer_act_laws(act_events: Mapping[Contact, Sequence[ContactEvent]], width: int) -> dict[Any, ContactOutcome]:
+def _infer_act_laws(act_events: Mapping[Contact, Sequence[ContactEvent]], width: int) -> dict[ContactKey, ContactOutcome]:
     """What actions do to what stands before an avatar that turns: the latest that any did, the rest are exceptions."""
-    laws: dict[Any, ContactOutcome] = {}
+    laws: dict[ContactKey, ContactOutcome] = {}
     for contact, events in act_events.items():
-        for action in dict.fromkeys(event.action for event in events):
+        for action in dict.fromkeys(event.action for event in events if event.action is not None):
             action_events = [event for event in events if event.action == action and event.paint]
             if action_events and contact[0][0] != "edge":
                 outcome = _infer_outcome(contact, action_events[-1:], width)
@@ -186,9 +197,9 @@ def _infer_act_laws(act_events: Mapping[Contact, Sequence[ContactEvent]], width:
 
 def _infer_one_way_laws(
     events_by_contact: Mapping[Contact, Sequence[ContactEvent]], effects: Mapping[Contact, ContactOutcome], width: int
-) -> dict[Any, ContactOutcome]:
+) -> dict[ContactKey, ContactOutcome]:
     """Contacts that do something else for one action, always, and in more than one place."""
-    laws: dict[Any, ContactOutcome] = {}
+    laws: dict[ContactKey, ContactOutcome] = {}
     for contact, events in events_by_contact.items():
         usual_outcome = effects[contact][0]
         unusual_actions = dict.fromkeys(event.action for event in events if event.action and event.outcome != usual_outcome)

@@ -4,35 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-Contact = tuple[Any, ...]
-"""What is met, described ever less particularly: its exact patch, the shape of the figure in it, its colours; or edge, or floor."""
-Effect = tuple[str, tuple[tuple[int, int, int], ...]]
-"""What happens (enter, slide, carry ROWS COLUMNS, stop, push, act, win, die, die outside, die vanishing), and what is painted
-there: (row, col, colour)."""
+from lawbook.core.record import Action
+from lawbook.minds.induce.types import (
+    ActionName,
+    Body,
+    Cell,
+    ContactKey,
+    Description,
+    Effect,
+    Gate,
+    Goal,
+    History,
+    Look,
+    MemorisedEffect,
+    Place,
+    RemoteEffect,
+    Start,
+)
 
 
 @dataclass(frozen=True)
 class Laws:
     """The tables of one program; `Walker` says what each means."""
 
-    bodies: tuple[Mapping[str, Any], ...] = ()
+    bodies: tuple[Body, ...] = ()
     floor: tuple[int, ...] = ()
     under: int | None = None
-    gates: tuple[Any, ...] = ()
-    contacts: Mapping[Any, Effect] = field(default_factory=dict)
-    far: Mapping[Any, Any] = field(default_factory=dict)
-    guess: Any = None
+    gates: tuple[Gate, ...] = ()
+    contacts: Mapping[ContactKey, Effect] = field(default_factory=dict)
+    far: Mapping[ContactKey, RemoteEffect] = field(default_factory=dict)
+    guess: Description | None = None
     click: int | None = None
-    turns: Mapping[Any, Any] = field(default_factory=dict)
-    around: Mapping[Any, Any] = field(default_factory=dict)
-    goals: tuple[Any, ...] = ()
-    starts: Mapping[int, Any] = field(default_factory=dict)
-    places: Mapping[Any, Any] = field(default_factory=dict)
-    histories: tuple[Any, ...] = ()
+    turns: Mapping[Look, Look] = field(default_factory=dict)
+    around: Mapping[tuple[Look, int], tuple[Cell, ...]] = field(default_factory=dict)
+    goals: tuple[Goal, ...] = ()
+    starts: Mapping[int, Start] = field(default_factory=dict)
+    places: Mapping[Place, MemorisedEffect] = field(default_factory=dict)
+    histories: tuple[History, ...] = ()
 
 
-def name_action(action: Any) -> Any:
-    """An action as the tables name it: its number, or (number, x, y) for a click."""
+def name_action(action: Action) -> ActionName:
+    """Return an action as the tables name it: its id, or (id, x, y) for a click."""
     return action.id if action.x is None else tuple(action)

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from lawbook.minds.induce.contact_log import ContactEvent, RecordAnalysis
 from lawbook.minds.induce.looks import ANY, figure_in, opened
-from lawbook.minds.induce.motion import Cell, Look
 from lawbook.minds.induce.remote_effects import find_remote_effect
+from lawbook.minds.induce.types import ActionName, Cell, Gate, Look
 from lawbook.minds.induce.walker import Walker
 
-Place = tuple[int | None, int | None]
-Gate = tuple[Look, Look, Place | None]
-"""(what is met, its key, place), rows of colours: -1 for open ground, ANY for the one colour that both have in common. It is open
-once no such key is left, or, where a row or a column is named, while the key is shown there."""
 SHUT_OUTCOMES = ("stop", "act")
 """What happens at a gate that does nothing, or nothing but change its look."""
 
@@ -27,7 +22,7 @@ def find_gates(walker: Walker, analysis: RecordAnalysis) -> tuple[Gate, ...]:
 
     The shortest way to say it that no meeting contradicts: with the colour they share left open, else as they were seen.
     """
-    events_by_look: dict[tuple[Look, Any], list[ContactEvent]] = defaultdict(list)
+    events_by_look: dict[tuple[Look, ActionName | None], list[ContactEvent]] = defaultdict(list)
     for event in analysis.contact_events:
         figure = _get_exact_figure(walker, event, analysis.width)
         if figure is not None:

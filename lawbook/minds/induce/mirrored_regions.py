@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from lawbook.core.record import Observation, Record, Trajectory, freeze
 from lawbook.minds.induce.layers import FLIPS, Copy
 from lawbook.minds.induce.tracking import select_compared_frames
+from lawbook.minds.induce.types import Box, Frames, Mask
 
 MIN_CHANGES = 6
 """Steps that must have changed the copy."""
@@ -40,13 +40,13 @@ def find_mirrored_regions(record: Record) -> tuple[Copy, ...]:
     return tuple(mirrored_regions)
 
 
-def _has_changed_often(changed: Sequence[Any], part: tuple[int, int, int, int]) -> bool:
+def _has_changed_often(changed: Sequence[Mask], part: Box) -> bool:
     top, left, height, width = part
     steps = sum(int(change[:, top : top + height, left : left + width].any(axis=(1, 2)).sum()) for change in changed)
     return steps >= MIN_CHANGES
 
 
-def _find_changing_parts(mask: Any) -> list[tuple[int, int, int, int]]:
+def _find_changing_parts(mask: Mask) -> list[Box]:
     """The boxes (top, left, height, width) of all that ever changes, those nearer than GAP joined."""
     boxes: list[tuple[int, int, int, int]] = []  # top, left, bottom, right
     for row, col in np.argwhere(mask).tolist():
@@ -65,7 +65,7 @@ def _find_changing_parts(mask: Any) -> list[tuple[int, int, int, int]]:
     return [(top, left, bottom - top + 1, right - left + 1) for top, left, bottom, right in sorted(boxes)]
 
 
-def _find_copies(stacks: Sequence[Any], source: Any, part: Any) -> Iterator[Copy | None]:
+def _find_copies(stacks: Sequence[Frames], source: Box, part: Box) -> Iterator[Copy | None]:
     """The copies of one part by another, with all around them that is the same too."""
     shape = stacks[0].shape[1:]
     for flip in FLIPS:
@@ -86,7 +86,7 @@ def _find_copies(stacks: Sequence[Any], source: Any, part: Any) -> Iterator[Copy
             yield copy
 
 
-def _make_copy(source: Any, part: Any, flip: str, margins: Sequence[int]) -> Copy:
+def _make_copy(source: Box, part: Box, flip: str, margins: Sequence[int]) -> Copy:
     above, left, below, right = margins
     down, along = FLIPS[flip]
     height, width = part[2] + above + below, part[3] + left + right
@@ -110,7 +110,7 @@ def _is_within_frame(copy: Copy, shape: tuple[int, int]) -> bool:
     return inside and (abs(copy.top - copy.row) >= copy.height or abs(copy.left - copy.col) >= copy.width)
 
 
-def _is_equal_throughout(stacks: Sequence[Any], copy: Copy) -> bool:
+def _is_equal_throughout(stacks: Sequence[Frames], copy: Copy) -> bool:
     return all(np.array_equal(copy.shown(stack), copy.wanted(stack)) for stack in stacks)
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from math import gcd
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from lawbook.core.record import Frame
-
-Look = tuple[tuple[int, ...], ...]
-"""Rows of colours; -1 where the figure is transparent."""
-Cell = tuple[int, int]
+from lawbook.minds.induce.types import Cell, Indices, Look, Mask
 
 
 class Mover(NamedTuple):
@@ -52,7 +49,7 @@ def find_movers(before: Frame, after: Frame) -> list[Mover]:
     return list(movers_by_place.values())
 
 
-def _find_candidate_moves(before: Frame, after: Frame, changed: Any) -> list[Cell]:
+def _find_candidate_moves(before: Frame, after: Frame, changed: Mask) -> list[Cell]:
     """The moves that take most changed cells to changed cells of their colour, and the parts of those moves: a figure that moves by
     less than its size leaves at one end and arrives at the other."""
     cells = np.argwhere(changed)
@@ -72,7 +69,7 @@ def _find_candidate_moves(before: Frame, after: Frame, changed: Any) -> list[Cel
     return list(dict.fromkeys(candidates))
 
 
-def _find_pieces(frame: Frame, changed: Any) -> list[tuple[set[Cell], Any]]:
+def _find_pieces(frame: Frame, changed: Mask) -> list[tuple[set[Cell], Indices]]:
     """The pieces of `frame` that hold changed cells, as sets and n x 2 arrays; those of more than a quarter of it are ground."""
     height, width = frame.shape
     colours, limit = frame.tolist(), max(1, frame.size // 4)
@@ -95,7 +92,7 @@ def _find_pieces(frame: Frame, changed: Any) -> list[tuple[set[Cell], Any]]:
     return pieces
 
 
-def _has_moved(piece: set[Cell], cells: Any, move: Cell, after: Frame, before: Frame, changed: Any) -> bool:
+def _has_moved(piece: set[Cell], cells: Indices, move: Cell, after: Frame, before: Frame, changed: Mask) -> bool:
     """Is all of the piece found again that far on, and is what it left changed?"""
     target_cells = cells + move
     if target_cells.min() < 0 or (target_cells >= before.shape).any():

@@ -7,22 +7,22 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from lawbook.core.record import Observation, Record, Status, Trajectory, freeze
 from lawbook.minds.induce.law_tables import name_action
-from lawbook.minds.induce.layers import COMPLETED, OVER, RUNNING, Copy, Layers, Strip, paint
+from lawbook.minds.induce.layers import COMPLETED, OVER, RUNNING, Copy, Layers, State, Strip, paint
 from lawbook.minds.induce.status_bars import find_strips
 from lawbook.minds.induce.tracking import select_compared_frames
+from lawbook.minds.induce.types import ActionName, Description, Frames, Grid, Life, Patch, PatchHistory, Repainting
+from lawbook.minds.induce.walker import Walker
 
 MAX_LIFE_CELLS = 64
 """Cells that a lost life may change, at most."""
 MAX_RUNS = 40
 """More runs of cells than this are written as one packed frame."""
 STATUS_CODES = {Status.RUNNING: RUNNING, Status.COMPLETED: COMPLETED, Status.OVER: OVER}
-CellRuns = tuple[tuple[int, int, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Overlay:
     """The tables of `Layers`."""
 
     strips: tuple[Strip, ...] = ()
-    lives: tuple[Any, ...] = ()
-    patches: tuple[Any, ...] = ()
-    refills: tuple[Any, ...] = ()
+    lives: tuple[Life, ...] = ()
+    patches: tuple[PatchHistory, ...] = ()
+    refills: tuple[Description, ...] = ()
     view: tuple[int, int, int, int, int] | None = None
     maps: tuple[tuple[int, str], ...] = ()
     copies: tuple[Copy, ...] = ()
@@ -60,7 +60,7 @@ def strip_overlay(record: Record) -> StrippedRecord:
     return StrippedRecord(stripped_record, Overlay(found_strips, lives))
 
 
-def _fill_strips(strips: Sequence[Strip], stack: Any) -> Any:
+def _fill_strips(strips: Sequence[Strip], stack: Frames) -> Frames:
     filled = np.array(stack)
     for strip in strips:
         for frame in filled:
@@ -70,7 +70,7 @@ def _fill_strips(strips: Sequence[Strip], stack: Any) -> Any:
     return filled
 
 
-def _has_run_out(strips: Sequence[Strip], stack: Any, step: int) -> bool:
+def _has_run_out(strips: Sequence[Strip], stack: Frames, step: int) -> bool:
     """Was some strip nearly empty before this step, and is it full after it?"""
     for strip in strips:
         start, _ = strip.read(stack[0])
@@ -82,12 +82,12 @@ def _has_run_out(strips: Sequence[Strip], stack: Any, step: int) -> bool:
     return False
 
 
-def _find_lives(strips: Sequence[Strip], record: Record, stacks: Sequence[Any]) -> tuple[Any, ...]:
+def _find_lives(strips: Sequence[Strip], record: Record, stacks: Sequence[Frames]) -> tuple[Life, ...]:
     """For each time a strip runs out in one trajectory: (cells painted, what they showed)."""
     if all(strip.slack < 0 for strip in strips):
         return ()
-    lost_counts: dict[int, Counter[tuple[CellRuns, CellRuns]]] = defaultdict(Counter)
-    final_counts: Counter[tuple[CellRuns, CellRuns]] = Counter()
+    lost_counts: dict[int, Counter[Life]] = defaultdict(Counter)
+    final_counts: Counter[Life] = Counter()
     for trajectory, stack in zip(record, stacks, strict=True):
         frames, n_spent = select_compared_frames(trajectory), 0
         for step in range(len(frames) - 1):
@@ -97,7 +97,7 @@ def _find_lives(strips: Sequence[Strip], record: Record, stacks: Sequence[Any]) 
         if trajectory.last.status is Status.OVER and len(frames) > 1 and _is_nearly_empty(strips, frames):
             runs = _encode_small_difference(stack[-2], stack[-1])
             final_counts[runs if runs is not None and n_spent else ((), ())] += 1
-    lives: list[tuple[CellRuns, CellRuns]] = []
+    lives: list[Life] = []
     for n_spent in sorted(lost_counts):
         commonest = lost_counts[n_spent].most_common(1)[0][0]
         known_cells = {cell for cells, _ in lives for cell in cells}
@@ -108,7 +108,7 @@ def _find_lives(strips: Sequence[Strip], record: Record, stacks: Sequence[Any]) 
     return tuple(lives)
 
 
-def _is_nearly_empty(strips: Sequence[Strip], frames: Any) -> bool:
+def _is_nearly_empty(strips: Sequence[Strip], frames: Frames) -> bool:
     """Was some strip, that may run out, nearly empty before the last step?"""
     for strip in strips:
         start, _ = strip.read(frames[0])
@@ -119,7 +119,7 @@ def _is_nearly_empty(strips: Sequence[Strip], frames: Any) -> bool:
     return False
 
 
-def _encode_small_difference(one: Any, other: Any) -> tuple[CellRuns, CellRuns] | None:
+def _encode_small_difference(one: Grid, other: Grid) -> Life | None:
     """The cells in which two frames differ, as in the second and as in the first; None where they are many."""
     if (one != other).sum() > MAX_LIFE_CELLS:
         return None
@@ -128,13 +128,13 @@ def _encode_small_difference(one: Any, other: Any) -> tuple[CellRuns, CellRuns] 
 
 
 def _add_trajectory(
-    stripped_record: Record, strips: Sequence[Strip], lives: Sequence[Any], trajectory: Trajectory, stack: Any
+    stripped_record: Record, strips: Sequence[Strip], lives: Sequence[Life], trajectory: Trajectory, stack: Frames
 ) -> None:
     """Add a trajectory to the bare record: more than one where lives were lost in it."""
     frames, n_spent = select_compared_frames(trajectory), 0
     restored_frames = np.array(stack)
 
-    def restore_frame(step: int) -> Any:
+    def restore_frame(step: int) -> Grid:
         frame = restored_frames[step]
         for _, previous in lives[:n_spent]:
             paint(frame, previous)
@@ -162,9 +162,9 @@ def _add_trajectory(
             )
 
 
-def _find_refills(overlay: Overlay, core: Any, record: Record) -> tuple[Any, ...]:
+def _find_refills(overlay: Overlay, core: Walker, record: Record) -> tuple[Description, ...]:
     """What was met whenever a strip filled up before it had run out."""
-    world, fill_counts, contact_counts = Layers(overlay, core), Counter[Any](), Counter[Any]()
+    world, fill_counts, contact_counts = Layers(overlay, core), Counter[Description](), Counter[Description]()
     for trajectory in record:
         state = world.initial_state({"frame": trajectory.first.frame})
         for step, (action, observation) in enumerate(trajectory.steps):
@@ -178,7 +178,7 @@ def _find_refills(overlay: Overlay, core: Any, record: Record) -> tuple[Any, ...
     return tuple(sorted((contact for contact, times in fill_counts.items() if times and times == contact_counts[contact]), key=str))
 
 
-def add_patches(overlay: Overlay, core: Any, record: Record) -> Overlay:
+def add_patches(overlay: Overlay, core: Walker, record: Record) -> Overlay:
     """These tables with whatever they and the core below still get wrong, learnt by heart, each for one history."""
     if overlay.strips:
         overlay = replace(overlay, refills=_find_refills(overlay, core, record))
@@ -186,7 +186,7 @@ def add_patches(overlay: Overlay, core: Any, record: Record) -> Overlay:
     patches = []
     for trajectory in record:
         state = world.initial_state({"frame": trajectory.first.frame})
-        history: list[tuple[Any, Any]] = [(None, _make_patch(world, state, trajectory.first, True))]
+        history: list[tuple[ActionName | None, Patch | None]] = [(None, _make_patch(world, state, trajectory.first, True))]
         for action, observation in trajectory.steps:
             state = world.step(state, action)
             is_compared = observation.status in (Status.RUNNING, Status.OVER)
@@ -200,10 +200,10 @@ def add_patches(overlay: Overlay, core: Any, record: Record) -> Overlay:
     return replace(overlay, patches=tuple(patches))
 
 
-def _make_patch(world: Layers, state: Any, observation: Observation, compare_frame: bool) -> Any:
+def _make_patch(world: Layers, state: State, observation: Observation, compare_frame: bool) -> Patch | None:
     """(cells to paint, or a packed frame; the status, or None where it is right); None where all is right."""
     status = None if world.status(state) == STATUS_CODES[observation.status] else STATUS_CODES[observation.status]
-    cells: Any = ()
+    cells: Repainting = ()
     if compare_frame:
         rendered = world.render(state)
         wrong_cells = np.argwhere(rendered != observation.frame).tolist()

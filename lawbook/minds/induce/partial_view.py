@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import zlib
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from lawbook.minds.induce.avatar_detection import find_avatar_looks
 from lawbook.minds.induce.contact_log import RecordAnalysis
 from lawbook.minds.induce.layers import Layers
 from lawbook.minds.induce.tracking import select_compared_frames
+from lawbook.minds.induce.types import Grid
 from lawbook.minds.induce.walker import State
 
 MIN_SHIFTS = 2
@@ -47,7 +47,7 @@ def find_dark_colour(record: Record) -> int | None:
 
 def fill_dark_cells(record: Record, colour: int) -> Record:
     """The record as it would be were nothing hidden, as far as it has ever been seen from the same first frame."""
-    known_levels: dict[bytes, Any] = {}
+    known_levels: dict[bytes, Grid] = {}
     for trajectory in record:
         level = known_levels.setdefault(trajectory.first.frame.tobytes(), np.array(trajectory.first.frame))
         for frame in select_compared_frames(trajectory):

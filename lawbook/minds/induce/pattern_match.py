@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from lawbook.minds.induce.looks import find
+from lawbook.minds.induce.types import Box, Grid, Look, Mask, Match
 
 TURNS = ("as it is", "left and right", "top and bottom")
 SCALES = (1, 2, 3, 4)
 """How much larger than its pattern a region may be."""
 MAX_PATTERNS = 4
 """Patterns of one size that are thought of."""
-Box = tuple[int, int, int, int]
-"""(row, column, height, width)."""
 
 
-def find_matches(grounds: Sequence[Any], turns: Mapping[Any, Any]) -> list[tuple[Any, ...]]:
+def find_matches(grounds: Sequence[Grid], turns: Mapping[Look, Look]) -> list[Match]:
     """What `predicates.holds` takes for a match, of one level: the likeliest first. grounds: H x W each, as the level went on.
 
     The region that is worked on is where something was seen to change (or where what clicks turn hangs together with that); a
@@ -42,7 +40,7 @@ def find_matches(grounds: Sequence[Any], turns: Mapping[Any, Any]) -> list[tuple
     return found_matches
 
 
-def _find_worked_regions(ground: Any, changed: Any, turns: Mapping[Any, Any]) -> Iterator[Box]:
+def _find_worked_regions(ground: Grid, changed: Mask, turns: Mapping[Look, Look]) -> Iterator[Box]:
     if not changed.any():
         return
     region = changed.copy()
@@ -57,7 +55,7 @@ def _find_worked_regions(ground: Any, changed: Any, turns: Mapping[Any, Any]) ->
         yield int(rows[0]), int(cols[0]), int(rows[-1] - rows[0] + 1), int(cols[-1] - cols[0] + 1)
 
 
-def _join_tiles(tiles: Any, seeds: Any, gap: int) -> Any:
+def _join_tiles(tiles: Mask, seeds: Mask, gap: int) -> Mask:
     """The tiles that hang together with the seeds: less than `gap` cells apart."""
     region = seeds
     while True:
@@ -71,7 +69,7 @@ def _join_tiles(tiles: Any, seeds: Any, gap: int) -> Any:
         region = grown
 
 
-def _find_patterns(ground: Any, changed: Any, box: Box, colours: Any, size: tuple[int, int]) -> list[tuple[int, int]]:
+def _find_patterns(ground: Grid, changed: Mask, box: Box, colours: Grid, size: tuple[int, int]) -> list[tuple[int, int]]:
     """Upper left cells of what may be a pattern: first what stands apart, then what is in line with the box."""
     row, col, height, width = box
     is_candidate = np.isin(ground, colours) & ~changed

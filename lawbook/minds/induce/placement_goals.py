@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 from lawbook.core.record import Status
 from lawbook.minds.induce.contact_goals import count_places, survey
 from lawbook.minds.induce.contact_log import RecordAnalysis, TrackedFrame
-from lawbook.minds.induce.law_tables import Contact, Laws
+from lawbook.minds.induce.law_tables import Laws
 from lawbook.minds.induce.tracking import Spot
+from lawbook.minds.induce.types import Contact, Home
 from lawbook.minds.induce.walker import RUNNING, State, Walker
 
 MAX_HOMES = 8
@@ -20,8 +20,6 @@ MAX_KINDS = 4
 """Kinds of things that are thought of for each figure."""
 MAX_PLACES = 4
 """Places of a kind in a level, at most, for it to be a home."""
-Home = tuple[tuple[int, Any], ...]
-"""((look of a figure, what it stands on), ...)."""
 
 
 def propose_placement_goals(laws: Laws, analysis: RecordAnalysis) -> list[Laws]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import Action, Record
@@ -13,7 +13,7 @@ from lawbook.minds.base import Case, Trigger
 from lawbook.minds.induce.contact_log import RecordAnalysis
 from lawbook.minds.induce.exceptions import add_exceptions, simulate_trajectory
 from lawbook.minds.induce.law_tables import Laws
-from lawbook.minds.induce.layers import Layers
+from lawbook.minds.induce.layers import Layers, State
 from lawbook.minds.induce.overlay_removal import Overlay, add_patches
 from lawbook.minds.induce.walker import RUNNING, Walker
 
@@ -35,7 +35,7 @@ class HypothesisRanking:
     def __init__(self, laws: Sequence[Laws], analysis: RecordAnalysis, overlay: Overlay, record: Record) -> None:
         self.laws, self._analysis, self._overlay, self._record = laws, analysis, overlay, record
         self._completed: dict[int, tuple[Laws, Overlay]] = {}
-        self._behaviours: dict[Any, Behaviour] = {}
+        self._behaviours: dict[int | str, Behaviour] = {}
 
     def complete_laws(self, index: int) -> tuple[Laws, Overlay]:
         """One set of laws with every exception that it needs, and what lies over it."""
@@ -84,7 +84,7 @@ class HypothesisRanking:
     def find_best(self, case: Case) -> list[int]:
         """Indices of the first so many as there are members, in the order of the laws; of those that would do the same and foresee
         the same within reach, the first. Laws that see no way to a goal differ in what is out of reach as yet."""
-        index_by_behaviour: dict[Any, int] = {}
+        index_by_behaviour: dict[Behaviour | int, int] = {}
         for index in range(len(self.laws)):
             behaviour = self.get_behaviour(index, case)
             index_by_behaviour.setdefault(behaviour if behaviour.plan else index, index)
@@ -144,7 +144,7 @@ def simulate_behaviour(world: Layers, case: Case) -> Behaviour:
     )
     plan: tuple[Action, ...] = ()
     digest = hash(world.key(start))
-    frontier: list[tuple[tuple[Action, ...], Any]] = [((), start)]
+    frontier: list[tuple[tuple[Action, ...], State]] = [((), start)]
     known_keys = {world.key(start)}
     while frontier and len(known_keys) < MAX_STATES:
         next_frontier = []
@@ -164,7 +164,7 @@ def simulate_behaviour(world: Layers, case: Case) -> Behaviour:
     return Behaviour(plan, digest)
 
 
-def _find_search_actions(world: Layers, state: Any, case: Case) -> Iterator[Action]:
+def _find_search_actions(world: Layers, state: State, case: Case) -> Iterator[Action]:
     """What the host's search would try."""
     if world.core.laws.around:
         yield from (Action(*action) if isinstance(action, tuple) else Action(action) for action in world.actions(state))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from lawbook.minds.induce.contact_log import ContactEvent
-from lawbook.minds.induce.motion import Cell, Look
+from lawbook.minds.induce.types import Cell, Look, RemoteEffect
 
-RemoteEffect = tuple[Any, ...]
-"""("copy", row, col): what was met is drawn there, its upper left cell first; or cells (row, col, colour)."""
 MAX_REMOTE_CELLS = 256
 """Cells that may change elsewhere; more than that is no law of contacts."""
 

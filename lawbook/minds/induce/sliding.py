@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lawbook.minds.induce.contact_log import ContactEvent, RecordAnalysis
-from lawbook.minds.induce.law_tables import Contact
-from lawbook.minds.induce.motion import Cell
+from lawbook.minds.induce.types import Cell, Contact
 from lawbook.minds.induce.walker import Walker
 
 END_OUTCOMES = ("win", "die", "die outside", "die vanishing")

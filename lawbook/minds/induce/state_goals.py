@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from lawbook.core.record import Status
 from lawbook.minds.induce.contact_log import RecordAnalysis, TrackedFrame
 from lawbook.minds.induce.law_tables import Laws
 from lawbook.minds.induce.looks import find, patch
-from lawbook.minds.induce.motion import Look
 from lawbook.minds.induce.pattern_match import find_matches
 from lawbook.minds.induce.predicates import holds
+from lawbook.minds.induce.tracking import Spot
+from lawbook.minds.induce.types import ActionName, Cell, Goal, Grid, Look, Match
 from lawbook.minds.induce.walker import RUNNING, State, Walker
 
 MAX_GOALS, MAX_GOALS_OF_A_KIND = 8, 4
@@ -25,7 +26,6 @@ MAX_OCCURRENCES = 12
 """A look that a level shows more often than this is nothing to get rid of."""
 LOOK_BITS, NUMBER_BITS = 16, 16
 """What it costs to name a look that has been seen, and to write down a number, in bits."""
-Goal = tuple[str, Any]
 
 
 class Ground(NamedTuple):
@@ -36,14 +36,14 @@ class Ground(NamedTuple):
     level: int
 
     @property
-    def grid(self) -> Any:
+    def grid(self) -> Grid:
         return np.frombuffer(self.cells, np.uint8).reshape(-1, self.width)
 
     def count(self, look: Look) -> int:
         return _count_look(self.cells, self.width, look)
 
     def is_goal_met(self, goal: Goal) -> bool:
-        return holds(*goal, self.grid, self.count)
+        return holds(goal[0], goal[1], self.grid, self.count)
 
 
 @lru_cache(maxsize=2048)
@@ -57,7 +57,7 @@ def propose_state_goals(laws: Laws, analysis: RecordAnalysis) -> list[Laws]:
     completed = list(dict.fromkeys(_find_completed_grounds(laws, analysis)))
     looks = [*dict.fromkeys([*laws.turns, *laws.turns.values(), *_find_rare_looks(laws, analysis)])]
     current = Ground(analysis.get_current_frame().ground, analysis.width, analysis.record.current.first.level)
-    fitting: list[tuple[tuple[Any, ...], tuple[Goal, ...]]] = []
+    fitting: list[tuple[tuple[bool, int, int, int], tuple[Goal, ...]]] = []
     for order, goal in enumerate(_generate_goals(laws, looks, current, running, completed)):
         if any(ground.is_goal_met(goal) for ground in running):
             continue
@@ -98,7 +98,7 @@ def _generate_goals(
     yield from (("match", argument) for argument in _find_level_matches(laws, current, running))
 
 
-def _find_level_matches(laws: Laws, current: Ground, running: Sequence[Ground]) -> list[Any]:
+def _find_level_matches(laws: Laws, current: Ground, running: Sequence[Ground]) -> list[Match]:
     """Regions of this level that may be meant to look alike."""
     return find_matches([ground.grid for ground in running if ground.level == current.level] or [current.grid], laws.turns)
 
@@ -135,7 +135,7 @@ def _group_looks(laws: Laws, looks: Sequence[Look]) -> Iterator[tuple[Look, ...]
     for one, other in laws.turns.items():
         joined = {one, other}.union(*(group for group in groups if group & {one, other}))
         groups = [*(group for group in groups if not group & joined), joined]
-    shapes: dict[Any, set[Look]] = defaultdict(set)
+    shapes: dict[tuple[tuple[bool, ...], ...], set[Look]] = defaultdict(set)
     for look in () if laws.turns else looks:
         shapes[tuple(tuple(colour in laws.floor for colour in line) for line in look)].add(look)
     groups += shapes.values()
@@ -149,7 +149,7 @@ def _find_rare_looks(laws: Laws, analysis: RecordAnalysis) -> list[Look]:
         return []
     walker = Walker(laws)
     top, left, height, width = walker.boxes[current.spot.body]
-    moves: Mapping[Any, Any] = laws.bodies[current.spot.body]["moves"]
+    moves: Mapping[ActionName, Cell] = laws.bodies[current.spot.body]["moves"]
     row_stride = min([abs(rows) for rows, _ in moves.values() if rows], default=height)
     col_stride = min([abs(cols) for _, cols in moves.values() if cols], default=width)
     ground = np.frombuffer(current.ground, np.uint8).reshape(-1, analysis.width)
@@ -165,7 +165,7 @@ def _find_rare_looks(laws: Laws, analysis: RecordAnalysis) -> list[Look]:
 def _find_running_grounds(analysis: RecordAnalysis) -> Iterator[Ground]:
     """Every ground on which the level went on, but while what lies below the avatar may have changed unseen."""
     for trajectory, tracked_frames in zip(analysis.record, analysis.tracked_frames, strict=True):
-        unsure_spot: Any = None
+        unsure_spot: Spot | None = None
         for previous, current, status in zip((None, *tracked_frames), tracked_frames, trajectory.statuses, strict=False):
             if previous is not None and previous.ground != current.ground and previous.spot != current.spot:
                 unsure_spot = current.spot

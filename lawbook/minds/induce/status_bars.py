@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from lawbook.core.record import Record, Status
 from lawbook.minds.induce.layers import Strip
 from lawbook.minds.induce.tracking import select_compared_frames
+from lawbook.minds.induce.types import Frames, Mask
 
 MIN_NOTCHES = 5
 """Times that a strip must have been seen to shrink."""
@@ -30,6 +31,8 @@ class Notch(NamedTuple):
     last: int
 
 
+LineLaw = tuple[int, int, tuple[Notch, ...]]
+"""Of a line that empties: the colour of a full place, of an empty one, and the steps in which it emptied."""
 Span = tuple[list[int], int, int]
 """Places emptied after each tick, from full on; the tick at which it had run out, or 0; how many places there are."""
 
@@ -39,7 +42,7 @@ def find_strips(record: Record) -> list[Strip]:
     stacks = [select_compared_frames(trajectory) for trajectory in record]
     found_strips: list[Strip] = []
     for axis in (0, 1):
-        lines: list[tuple[int, Any]] = []
+        lines: list[tuple[int, LineLaw]] = []
         oriented_stacks = [stack if axis == 0 else stack.transpose(0, 2, 1) for stack in stacks]
         changed = [stack[1:] != stack[:-1] for stack in oriented_stacks]
         change_counts = sum(
@@ -56,8 +59,8 @@ def find_strips(record: Record) -> list[Strip]:
     return found_strips
 
 
-def _group_adjacent_lines(lines: Sequence[tuple[int, Any]]) -> Iterator[list[tuple[int, Any]]]:
-    group: list[tuple[int, Any]] = []
+def _group_adjacent_lines(lines: Sequence[tuple[int, LineLaw]]) -> Iterator[list[tuple[int, LineLaw]]]:
+    group: list[tuple[int, LineLaw]] = []
     for line in lines:
         if group and (line[0] != group[-1][0] + 1 or line[1] != group[-1][1]):
             yield group
@@ -67,7 +70,7 @@ def _group_adjacent_lines(lines: Sequence[tuple[int, Any]]) -> Iterator[list[tup
         yield group
 
 
-def _find_emptying_line(stacks: Sequence[Any], changed: Sequence[Any], line: int) -> tuple[int, int, tuple[Notch, ...]] | None:
+def _find_emptying_line(stacks: Sequence[Frames], changed: Sequence[Mask], line: int) -> LineLaw | None:
     """(full, empty, notches) of a line that empties, or None."""
     events: dict[tuple[int, int], list[Notch]] = defaultdict(list)
     for index, (stack, change) in enumerate(zip(stacks, changed, strict=True)):
@@ -91,8 +94,8 @@ def _find_emptying_line(stacks: Sequence[Any], changed: Sequence[Any], line: int
 
 def _fit_strip(
     record: Record,
-    stacks: Sequence[Any],
-    changed: Sequence[Any],
+    stacks: Sequence[Frames],
+    changed: Sequence[Mask],
     axis: int,
     lines: tuple[int, int],
     full: int,
@@ -134,7 +137,7 @@ def _compute_slack(strip: Strip, end: int, length: int) -> int:
     return end - next(t for t in range(4096) if strip.emptied(t) >= length)
 
 
-def _find_spans(strip: Strip, stack: Any, ticking: Any, status: Status) -> Iterator[Span]:
+def _find_spans(strip: Strip, stack: Frames, ticking: Mask, status: Status) -> Iterator[Span]:
     start, _ = strip.read(stack[0])
     if start < 0:
         return

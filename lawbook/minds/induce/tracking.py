@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lawbook.core.record import Frame, Status, Trajectory
 from lawbook.minds.induce.looks import cells_of, find
-from lawbook.minds.induce.motion import Cell, Look
-
-LookCells = tuple[Any, Any, Any]
-"""Rows, columns and colours of a look's own cells, counted from its upper left one, as three arrays."""
+from lawbook.minds.induce.types import Cell, Frames, Look, LookCells
 
 
 class Spot(NamedTuple):
@@ -31,13 +28,13 @@ def find_covered_cells(spot: Spot, cells: Sequence[LookCells]) -> set[Cell]:
     return set(zip((spot.row + r).tolist(), (spot.col + c).tolist(), strict=True))
 
 
-def select_compared_frames(trajectory: Trajectory) -> Any:
+def select_compared_frames(trajectory: Trajectory) -> Frames:
     """The settled frames that a replay is compared with: all but those after a completing or truncated step."""
     ended = bool(trajectory.steps) and trajectory.last.status in (Status.COMPLETED, Status.TRUNCATED)
     return trajectory.settled_frames[: len(trajectory) + 1 - ended]
 
 
-def track(frames: Any, looks: Sequence[Look], start: Spot | None = None) -> list[Spot]:
+def track(frames: Frames, looks: Sequence[Look], start: Spot | None = None) -> list[Spot]:
     """Where the avatar is in each frame (n x H x W); it is found at the start unless that is given."""
     cells = [cells_of(look) for look in looks]
     spots = [start or _find_start(frames, looks, cells)]
@@ -58,7 +55,7 @@ def track(frames: Any, looks: Sequence[Look], start: Spot | None = None) -> list
     return spots
 
 
-def _find_start(frames: Any, looks: Sequence[Look], cells: Sequence[LookCells]) -> Spot:
+def _find_start(frames: Frames, looks: Sequence[Look], cells: Sequence[LookCells]) -> Spot:
     for body, look in enumerate(looks):
         spots = [Spot(body, row, col) for row, col in find(frames[0], look)]
         if len(spots) > 1:
