@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lawbook.core import validation
+from lawbook.core.executable import Executable, PlanRun
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, validate_files
 from lawbook.core.record import Action, Record, Status
 from lawbook.core.results import Counterexample, Judgement, Verdict, VerdictKind
@@ -67,6 +68,11 @@ class AuditedPlan:
     certified: bool = False
     nodes: int = 0
     predicted_frames: tuple[str, ...] = ()
+
+    @property
+    def executable(self) -> Executable:
+        """What following it means."""
+        return PlanRun(self.actions)
 
 
 @dataclass(frozen=True)
@@ -269,7 +275,7 @@ class HypothesisAudit:
         if len(plan.predicted_frames) not in (0, len(plan.actions)):
             self._report("plans", f"foretells {len(plan.predicted_frames)} frames of a plan of {len(plan.actions)} actions")
         self.n_draws += 1
-        self.active_plan = (plan, 0) if plan.actions else None
+        self.active_plan = None if plan.executable.is_finished(0) else (plan, 0)
         self._fresh_plans.clear()
 
     def on_probe(self, seq: int, action: Action, member: int, question: str) -> None:
@@ -313,8 +319,9 @@ class HypothesisAudit:
             self._report("plans", f"follows plan {plan.seq} for another member or question than planned it")
         if plan.version != member.version:
             self._report("plans", f"follows a plan of version {plan.version}, and version {member.version} stands")
-        if plan.actions[n_sent] != action:
-            self._report("plans", f"sends {action} where plan {plan.seq} has {plan.actions[n_sent]}")
+        planned_action = plan.executable.get_action(n_sent)
+        if planned_action != action:
+            self._report("plans", f"sends {action} where plan {plan.seq} has {planned_action}")
         if (
             self._drawn_since_resume
             and plan.predicted_frames
@@ -328,7 +335,7 @@ class HypothesisAudit:
         self._fresh_plans.clear()
         if self.active_plan is not None:
             active, n_sent = self.active_plan
-            follows_plan = plan_seq == active.seq and n_sent + 1 < len(active.actions)
+            follows_plan = plan_seq == active.seq and not active.executable.is_finished(n_sent + 1)
             self.active_plan = (active, n_sent + 1) if follows_plan and is_running else None
 
 

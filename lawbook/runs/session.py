@@ -366,7 +366,7 @@ class Session(RunQueries):
         sent_actions: list[Action] = []
         last_result = ExecutionResult((), None)
         while (active := self.state.active_plan) is not None and not self.outcome and not last_result.halt_reason:
-            action = active.actions[active.n_sent]
+            action = active.executable.get_action(active.n_sent)
             fault = self._executor.validate(action)
             if fault is not None:  # the world no longer accepts what was planned
                 self._executor.falsify(active.member, Verdict(VerdictKind.FAULT, fault.reason, fault=fault))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from lawbook.core.executable import Executable, PlanRun
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.core.record import RESET, Action, Record, Status
 from lawbook.core.results import Verdict
@@ -87,11 +88,11 @@ class Member:
 
 @dataclass
 class ActivePlan:
-    """The plan being followed: its PLAN event, who drives, what is to be sent, how much of it has been."""
+    """What is being followed: its PLAN event, who drives, what is executed, how many actions of it have been sent."""
 
     plan_seq: int
     member: int
-    actions: tuple[Action, ...]
+    executable: Executable
     subgoal: str | None
     question: str
     n_sent: int = 0
@@ -179,8 +180,8 @@ class State:
                     self.members[body["member"]].no_plan_reason = body.get("reason", "")
                 if body["actions"] is not None:
                     subgoal = None if body["subgoal"] is None else ledger.get_text(body["subgoal"])
-                    actions = unpack_actions(body["actions"])
-                    self.open_plans[event.seq] = ActivePlan(event.seq, body["member"], actions, subgoal, body["question"])
+                    executable = PlanRun(unpack_actions(body["actions"]))
+                    self.open_plans[event.seq] = ActivePlan(event.seq, body["member"], executable, subgoal, body["question"])
             case EventKind.DRAW:
                 self.n_draws += 1
                 self.active_plan = self.open_plans[body["plan"]]
@@ -224,7 +225,7 @@ class State:
         if self.active_plan is not None:
             follows_plan = intent is not None and intent.plan_seq == self.active_plan.plan_seq
             self.active_plan.n_sent += follows_plan
-            is_done = self.active_plan.n_sent >= len(self.active_plan.actions)
+            is_done = self.active_plan.executable.is_finished(self.active_plan.n_sent)
             if is_done or not follows_plan or action == RESET or observation.status is not Status.RUNNING:
                 self.active_plan = None
         for member in self.members:
