@@ -54,8 +54,8 @@ class RefusedProposal:
 @dataclass
 class AuditedPlan:
     """A plan, by which version and from where; hypothesis: what it was made in, None for one that no program was asked about.
-    certified: it claims that there is no shorter one, after a search of so many nodes. ahead: frames it is predicted to show, once
-    it was drawn."""
+    certified: it claims that there is no shorter one, after a search of so many nodes. predicted_frames, predicted_statuses: what
+    it is predicted to show, once it was drawn; older ledgers know no statuses, and what resumed them had no predictions."""
 
     seq: int
     member: int
@@ -68,6 +68,7 @@ class AuditedPlan:
     certified: bool = False
     nodes: int = 0
     predicted_frames: tuple[str, ...] = ()
+    predicted_statuses: tuple[Status, ...] | None = None
 
     @property
     def executable(self) -> Executable:
@@ -133,7 +134,7 @@ class HypothesisAudit:
         return len(self.record), len(self.record.current) if len(self.record) else 0
 
     def on_resume(self) -> None:
-        """What was planned is not compared with what is predicted from here on: a resumed run did not have it."""
+        """Where the ledger does not say all that was planned, nothing is compared with it from here on: nobody had it any more."""
         self._drawn_since_resume = False
 
     # -- proposals -----------------------------------------------------------------------------------------------------------
@@ -272,8 +273,13 @@ class HypothesisAudit:
             elif class_index != population.draw_class(groups, self.run["seed"], self.n_draws):
                 self._report("plans", f"draws class {class_index} of {groups}, which is not what the seed draws")
         plan.predicted_frames, self._drawn_since_resume = tuple(body.get("ahead", ())), True
-        if len(plan.predicted_frames) not in (0, len(plan.actions)):
-            self._report("plans", f"foretells {len(plan.predicted_frames)} frames of a plan of {len(plan.actions)} actions")
+        statuses = body.get("ahead_statuses")
+        plan.predicted_statuses = None if statuses is None else tuple(map(Status, statuses))
+        for noun, foretold in (("frames", plan.predicted_frames), ("statuses", plan.predicted_statuses or ())):
+            if len(foretold) not in (0, len(plan.actions)):
+                self._report("plans", f"foretells {len(foretold)} {noun} of a plan of {len(plan.actions)} actions")
+        if statuses is not None and len(statuses) != len(plan.predicted_frames):
+            self._report("plans", f"foretells {len(plan.predicted_frames)} frames and {len(statuses)} statuses")
         self.n_draws += 1
         self.active_plan = None if plan.executable.is_finished(0) else (plan, 0)
         self._fresh_plans.clear()
@@ -322,13 +328,13 @@ class HypothesisAudit:
         planned_action = plan.executable.get_action(n_sent)
         if planned_action != action:
             self._report("plans", f"sends {action} where plan {plan.seq} has {planned_action}")
-        if (
-            self._drawn_since_resume
-            and plan.predicted_frames
-            and index in predictions
-            and predictions[index][0] != plan.predicted_frames[n_sent]
+        if index not in predictions or not (self._drawn_since_resume or plan.predicted_statuses):
+            return
+        for noun, predicted, foretold in zip(
+            ("frame", "status"), predictions[index], (plan.predicted_frames, plan.predicted_statuses), strict=True
         ):
-            self._report("plans", f"predicts another frame for action {n_sent + 1} of plan {plan.seq} than was planned")
+            if foretold and predicted != foretold[n_sent]:
+                self._report("plans", f"predicts another {noun} for action {n_sent + 1} of plan {plan.seq} than was planned")
 
     def on_action(self, plan_seq: int | None, is_running: bool) -> None:
         """An action has been observed. plan: whose step it was; goes_on: the level is still running."""

@@ -11,7 +11,7 @@ from lawbook.core.record import RESET, Action, Record, Status
 from lawbook.core.results import Verdict
 from lawbook.core.spending import Caps, Spending, read_duration
 from lawbook.errors import UsageError
-from lawbook.ledger.codec import unpack_action, unpack_actions, unpack_proposal, unpack_verdict
+from lawbook.ledger.codec import unpack_action, unpack_actions, unpack_planned, unpack_proposal, unpack_verdict
 from lawbook.ledger.git_versions import AcceptedVersion
 from lawbook.ledger.ledger import Event, EventKind, Ledger, read_observation
 from lawbook.minds.base import PeerAction, Trigger, Version
@@ -88,7 +88,11 @@ class Member:
 
 @dataclass
 class ActivePlan:
-    """What is being followed: its PLAN event, who drives, what is executed, how many actions of it have been sent."""
+    """What is being followed: its PLAN event, who drives, what is executed, how many actions of it have been sent.
+
+    predictions: frame and status that each action is planned to show; empty where the ledger does not say (older ones name the
+    frames alone).
+    """
 
     plan_seq: int
     member: int
@@ -96,6 +100,12 @@ class ActivePlan:
     subgoal: str | None
     question: str
     n_sent: int = 0
+    predictions: tuple[tuple[str, Status], ...] = ()
+
+    @property
+    def next_prediction(self) -> tuple[str, Status] | None:
+        """What the next action is planned to show; None where that is not known."""
+        return self.predictions[self.n_sent] if self.n_sent < len(self.predictions) else None
 
 
 @dataclass
@@ -185,6 +195,7 @@ class State:
             case EventKind.DRAW:
                 self.n_draws += 1
                 self.active_plan = self.open_plans[body["plan"]]
+                self.active_plan.predictions = unpack_planned(body)
                 self.open_plans.clear()
             case EventKind.CALL:
                 self._apply_call(event)
