@@ -97,7 +97,8 @@ class DisagreementChoice:
 @dataclass
 class AuditedMember:
     """One member. admissible: may it steer? answers: of its mind, by operation, that have had no consequence yet; asked: how many
-    there were."""
+    there were. asked_at: actions on record when it was last asked why nobody has a plan. planless_version: the one whose last
+    search from here found no way to its goal that takes an action."""
 
     hypothesis: Hypothesis | None = None
     admissible: bool = False
@@ -107,6 +108,8 @@ class AuditedMember:
     proposed_seq: int = -1
     pending_answers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     n_calls: int = 0
+    asked_at: int = -1
+    planless_version: int | None = None
     failed_candidates: list[tuple[Hypothesis, int]] = field(default_factory=list)
 
 
@@ -151,6 +154,8 @@ class HypothesisAudit:
         if mind_answer is not None and dict(mind_answer) != recorded_answer:
             self._report("verdicts", "is not what the mind had answered")
         member.pending_answers.pop("judge", None)
+        if body["cause"] == "no_plan":  # older ledgers do not say it before
+            member.asked_at = self.record.n_actions
         self.n_proposals += 1
 
     def on_proposal_verdict(self, event: Event, verdict: Verdict) -> None:
@@ -237,6 +242,8 @@ class HypothesisAudit:
         member: AuditedMember = self.members[body["member"]]
         if not member.admissible and (self.protocol.needs_hypothesis or body.get("method") != "given"):
             self._report("plans", f"is a plan of member {body['member']}, of which nothing admissible stood")
+        if body["subgoal"] is None:
+            member.planless_version = None if body["actions"] else member.version
         if body["actions"] is None:
             return
         subgoal = None if body["subgoal"] is None else self.ledger.get_text(body["subgoal"])
@@ -257,6 +264,9 @@ class HypothesisAudit:
 
     def on_draw(self, event: Event) -> None:
         body = event.body
+        if body["plan"] is None:
+            self._check_planless(body)
+            return
         groups, class_index, plan = body["classes"], body["drawn"], self._fresh_plans.get(body["plan"])
         if plan is None or plan.member not in groups[class_index]:
             self._report("plans", f"draws plan {body['plan']}, which was not made from there, or by nobody of its class")
@@ -283,6 +293,17 @@ class HypothesisAudit:
         self.n_draws += 1
         self.active_plan = None if plan.executable.is_finished(0) else (plan, 0)
         self._fresh_plans.clear()
+
+    def _check_planless(self, body: Mapping[str, Any]) -> None:
+        """A draw from no classes: whoever may steer searched in vain from here, and who was not asked about it yet, is asked."""
+        admissible = {index: member for index, member in enumerate(self.members) if member.admissible}
+        to_ask = [index for index, member in admissible.items() if member.asked_at != self.record.n_actions]
+        if body["classes"] or body["drawn"] is not None or not to_ask or body["asked"] != to_ask:
+            self._report("plans", f"asks members {body['asked']} why nobody has a plan, and had to ask {to_ask}")
+        for index, member in admissible.items():
+            if member.planless_version != member.version:
+                self._report("plans", f"says that nobody has a plan, and member {index} had not searched in vain")
+            member.asked_at = self.record.n_actions
 
     def on_probe(self, seq: int, action: Action, member: int, question: str) -> None:
         """A probe that no mind's answer asked for. One that says that members dispute it is held against what they foresee."""
@@ -339,6 +360,8 @@ class HypothesisAudit:
     def on_action(self, plan_seq: int | None, is_running: bool) -> None:
         """An action has been observed. plan: whose step it was; goes_on: the level is still running."""
         self._fresh_plans.clear()
+        for member in self.members:
+            member.planless_version = None
         if self.active_plan is not None:
             active, n_sent = self.active_plan
             follows_plan = plan_seq == active.seq and not active.executable.is_finished(n_sent + 1)

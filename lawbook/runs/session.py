@@ -81,10 +81,10 @@ class Session(RunQueries):
 
     def mark_members_without_plan(self) -> list[int]:
         """Admissible members not yet asked, on this state of the record, why nobody has a plan. They are due now."""
-        members = [m for m in self.state.members if m.admissible and m.reflected_at != self.state.n_actions]
-        for m in members:
-            m.trigger = Trigger.NO_PLAN  # no event: a resumed run comes to the same question by planning again
-        return [m.index for m in members]
+        members = [m.index for m in self.state.members if m.admissible and m.reflected_at != self.state.n_actions]
+        if members:  # a draw from no classes: durable with what the first of them answers
+            self.event_log.append(EventKind.DRAW, {"classes": [], "drawn": None, "plan": None, "asked": members})
+        return members
 
     def pick_explorer(self) -> int | None:
         """Whose mind explores: an admissible member, else any, drawn. None: nothing may be sent any more without a model."""

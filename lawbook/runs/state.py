@@ -181,7 +181,7 @@ class State:
                 proposer.peer_actions.clear()
                 proposer.pending_answers.pop("judge", None)  # what was said of another proposal, that never had a verdict
                 proposer.trigger = Trigger(body["cause"])
-                if proposer.trigger is Trigger.NO_PLAN:
+                if proposer.trigger is Trigger.NO_PLAN:  # older ledgers do not say it before
                     proposer.reflected_at = self.n_actions
             case EventKind.VERDICT:
                 self._apply_verdict(self.members[body["member"]], body["about"], unpack_verdict(body["verdict"]), event.time)
@@ -192,6 +192,9 @@ class State:
                     subgoal = None if body["subgoal"] is None else ledger.get_text(body["subgoal"])
                     executable = PlanRun(unpack_actions(body["actions"]))
                     self.open_plans[event.seq] = ActivePlan(event.seq, body["member"], executable, subgoal, body["question"])
+            case EventKind.DRAW if body["plan"] is None:  # nobody has one, and these are asked why
+                for index in body["asked"]:
+                    self.members[index].trigger, self.members[index].reflected_at = Trigger.NO_PLAN, self.n_actions
             case EventKind.DRAW:
                 self.n_draws += 1
                 self.active_plan = self.open_plans[body["plan"]]

@@ -444,6 +444,27 @@ def test_a_program_that_answers_otherwise_after_a_resume_is_caught_before_anythi
         assert not session.state.members[0].admissible and session.state.active_plan is None
 
 
+def test_who_is_asked_why_nobody_has_a_plan_is_still_asked_after_a_crash(
+    tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two members are asked; the crash comes once the first has answered."""
+    found = images(monkeypatch, tmp_path)
+    _, events, _ = run(tmp_path / "whole", host, Scripted([NO_GOAL], [Probe(UP, "?")]), population=2, budget=3)
+    monkeypatch.undo()
+    asked = next(event for event in events if event.kind is EventKind.DRAW)
+    assert asked.body == {"classes": [], "drawn": None, "plan": None, "asked": [0, 1]}
+    answer = next(event for event in events[asked.seq :] if event.kind is EventKind.VERDICT)
+    folder = RunFolder.open(found[answer.seq + 1])
+    mind = Scripted([NO_GOAL], [Probe(UP, "?")])
+    with resume_run(folder, host=host, mind=mind) as session:
+        members = session.state.members
+        assert [m.trigger for m in members] == [None, Trigger.NO_PLAN] and session.list_due_members() == [1]
+        play(session)
+        assert without_plans(told(list(session.event_log.ledger))) == without_plans(told(events))
+    assert mind.cases[0].member == 1 and mind.cases[0].trigger is Trigger.NO_PLAN
+    assert audit_run(folder, strict=True).holds
+
+
 def test_a_ledger_whose_draws_name_frames_alone_goes_on_as_it_did(
     tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
