@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lawbook.core import validation
+from lawbook.core.executable import Executable, PlanRun
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, validate_files
 from lawbook.core.record import Action, Record, Status
 from lawbook.core.results import Counterexample, Judgement, Verdict, VerdictKind
@@ -53,8 +54,8 @@ class RefusedProposal:
 @dataclass
 class AuditedPlan:
     """A plan, by which version and from where; hypothesis: what it was made in, None for one that no program was asked about.
-    certified: it claims that there is no shorter one, after a search of so many nodes. ahead: frames it is predicted to show, once
-    it was drawn."""
+    certified: it claims that there is no shorter one, after a search of so many nodes. predicted_frames, predicted_statuses: what
+    it is predicted to show, once it was drawn; older ledgers know no statuses, and what resumed them had no predictions."""
 
     seq: int
     member: int
@@ -67,6 +68,12 @@ class AuditedPlan:
     certified: bool = False
     nodes: int = 0
     predicted_frames: tuple[str, ...] = ()
+    predicted_statuses: tuple[Status, ...] | None = None
+
+    @property
+    def executable(self) -> Executable:
+        """What following it means."""
+        return PlanRun(self.actions)
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,8 @@ class DisagreementChoice:
 @dataclass
 class AuditedMember:
     """One member. admissible: may it steer? answers: of its mind, by operation, that have had no consequence yet; asked: how many
-    there were."""
+    there were. asked_at: actions on record when it was last asked why nobody has a plan. planless_version: the one whose last
+    search from here found no way to its goal that takes an action."""
 
     hypothesis: Hypothesis | None = None
     admissible: bool = False
@@ -100,6 +108,8 @@ class AuditedMember:
     proposed_seq: int = -1
     pending_answers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     n_calls: int = 0
+    asked_at: int = -1
+    planless_version: int | None = None
     failed_candidates: list[tuple[Hypothesis, int]] = field(default_factory=list)
 
 
@@ -127,7 +137,7 @@ class HypothesisAudit:
         return len(self.record), len(self.record.current) if len(self.record) else 0
 
     def on_resume(self) -> None:
-        """What was planned is not compared with what is predicted from here on: a resumed run did not have it."""
+        """Where the ledger does not say all that was planned, nothing is compared with it from here on: nobody had it any more."""
         self._drawn_since_resume = False
 
     # -- proposals -----------------------------------------------------------------------------------------------------------
@@ -144,6 +154,8 @@ class HypothesisAudit:
         if mind_answer is not None and dict(mind_answer) != recorded_answer:
             self._report("verdicts", "is not what the mind had answered")
         member.pending_answers.pop("judge", None)
+        if body["cause"] == "no_plan":  # older ledgers do not say it before
+            member.asked_at = self.record.n_actions
         self.n_proposals += 1
 
     def on_proposal_verdict(self, event: Event, verdict: Verdict) -> None:
@@ -230,6 +242,8 @@ class HypothesisAudit:
         member: AuditedMember = self.members[body["member"]]
         if not member.admissible and (self.protocol.needs_hypothesis or body.get("method") != "given"):
             self._report("plans", f"is a plan of member {body['member']}, of which nothing admissible stood")
+        if body["subgoal"] is None:
+            member.planless_version = None if body["actions"] else member.version
         if body["actions"] is None:
             return
         subgoal = None if body["subgoal"] is None else self.ledger.get_text(body["subgoal"])
@@ -250,6 +264,9 @@ class HypothesisAudit:
 
     def on_draw(self, event: Event) -> None:
         body = event.body
+        if body["plan"] is None:
+            self._check_planless(body)
+            return
         groups, class_index, plan = body["classes"], body["drawn"], self._fresh_plans.get(body["plan"])
         if plan is None or plan.member not in groups[class_index]:
             self._report("plans", f"draws plan {body['plan']}, which was not made from there, or by nobody of its class")
@@ -266,11 +283,27 @@ class HypothesisAudit:
             elif class_index != population.draw_class(groups, self.run["seed"], self.n_draws):
                 self._report("plans", f"draws class {class_index} of {groups}, which is not what the seed draws")
         plan.predicted_frames, self._drawn_since_resume = tuple(body.get("ahead", ())), True
-        if len(plan.predicted_frames) not in (0, len(plan.actions)):
-            self._report("plans", f"foretells {len(plan.predicted_frames)} frames of a plan of {len(plan.actions)} actions")
+        statuses = body.get("ahead_statuses")
+        plan.predicted_statuses = None if statuses is None else tuple(map(Status, statuses))
+        for noun, foretold in (("frames", plan.predicted_frames), ("statuses", plan.predicted_statuses or ())):
+            if len(foretold) not in (0, len(plan.actions)):
+                self._report("plans", f"foretells {len(foretold)} {noun} of a plan of {len(plan.actions)} actions")
+        if statuses is not None and len(statuses) != len(plan.predicted_frames):
+            self._report("plans", f"foretells {len(plan.predicted_frames)} frames and {len(statuses)} statuses")
         self.n_draws += 1
-        self.active_plan = (plan, 0) if plan.actions else None
+        self.active_plan = None if plan.executable.is_finished(0) else (plan, 0)
         self._fresh_plans.clear()
+
+    def _check_planless(self, body: Mapping[str, Any]) -> None:
+        """A draw from no classes: whoever may steer searched in vain from here, and who was not asked about it yet, is asked."""
+        admissible = {index: member for index, member in enumerate(self.members) if member.admissible}
+        to_ask = [index for index, member in admissible.items() if member.asked_at != self.record.n_actions]
+        if body["classes"] or body["drawn"] is not None or not to_ask or body["asked"] != to_ask:
+            self._report("plans", f"asks members {body['asked']} why nobody has a plan, and had to ask {to_ask}")
+        for index, member in admissible.items():
+            if member.planless_version != member.version:
+                self._report("plans", f"says that nobody has a plan, and member {index} had not searched in vain")
+            member.asked_at = self.record.n_actions
 
     def on_probe(self, seq: int, action: Action, member: int, question: str) -> None:
         """A probe that no mind's answer asked for. One that says that members dispute it is held against what they foresee."""
@@ -313,22 +346,25 @@ class HypothesisAudit:
             self._report("plans", f"follows plan {plan.seq} for another member or question than planned it")
         if plan.version != member.version:
             self._report("plans", f"follows a plan of version {plan.version}, and version {member.version} stands")
-        if plan.actions[n_sent] != action:
-            self._report("plans", f"sends {action} where plan {plan.seq} has {plan.actions[n_sent]}")
-        if (
-            self._drawn_since_resume
-            and plan.predicted_frames
-            and index in predictions
-            and predictions[index][0] != plan.predicted_frames[n_sent]
+        planned_action = plan.executable.get_action(n_sent)
+        if planned_action != action:
+            self._report("plans", f"sends {action} where plan {plan.seq} has {planned_action}")
+        if index not in predictions or not (self._drawn_since_resume or plan.predicted_statuses):
+            return
+        for noun, predicted, foretold in zip(
+            ("frame", "status"), predictions[index], (plan.predicted_frames, plan.predicted_statuses), strict=True
         ):
-            self._report("plans", f"predicts another frame for action {n_sent + 1} of plan {plan.seq} than was planned")
+            if foretold and predicted != foretold[n_sent]:
+                self._report("plans", f"predicts another {noun} for action {n_sent + 1} of plan {plan.seq} than was planned")
 
     def on_action(self, plan_seq: int | None, is_running: bool) -> None:
         """An action has been observed. plan: whose step it was; goes_on: the level is still running."""
         self._fresh_plans.clear()
+        for member in self.members:
+            member.planless_version = None
         if self.active_plan is not None:
             active, n_sent = self.active_plan
-            follows_plan = plan_seq == active.seq and n_sent + 1 < len(active.actions)
+            follows_plan = plan_seq == active.seq and not active.executable.is_finished(n_sent + 1)
             self.active_plan = (active, n_sent + 1) if follows_plan and is_running else None
 
 

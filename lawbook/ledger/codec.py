@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +14,7 @@ from lawbook.core.results import (
     MismatchRegion,
     NoPlan,
     Plan,
+    Prediction,
     Probe,
     ProgramError,
     Subgoal,
@@ -118,6 +119,20 @@ def pack_plan(ledger: Ledger, member: int, result: Plan | NoPlan, subgoal: Subgo
     if isinstance(result, Plan):
         return body | {"actions": [pack_action(a) for a in result.actions], "certified": result.certified, "method": result.method}
     return body | {"actions": None, "reason": result.reason, "exhausted": result.exhausted}
+
+
+def pack_planned(ledger: Ledger, predictions: Sequence[Prediction]) -> EventBody:
+    """What a plan is predicted to show, for a DRAW body: a frame and a status for each action."""
+    return {
+        "ahead": [ledger.put_frame(prediction.frame) for prediction in predictions],
+        "ahead_statuses": [prediction.status.value for prediction in predictions],
+    }
+
+
+def unpack_planned(body: Mapping[str, Any]) -> tuple[tuple[str, Status], ...]:
+    """Frame ids and statuses of a DRAW body; empty where an older one names the frames alone. Raises ValueError."""
+    statuses = body.get("ahead_statuses")
+    return () if statuses is None else tuple(zip(body["ahead"], map(Status, statuses), strict=True))
 
 
 def pack_exploration(ledger: Ledger, exploration: Subgoal | Probe) -> EventBody:

@@ -6,6 +6,8 @@ import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+import numpy as np
+
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import RESET, Action, Observation, Status
 from lawbook.core.results import Counterexample, ExecutionResult, Prediction, ProgramError, Verdict, VerdictKind
@@ -51,9 +53,10 @@ class ActionExecutor:
         member: int | None = None,
         plan_seq: int | None = None,
         question: str = "",
-        expected: Prediction | None = None,
+        expected: tuple[str, Status] | None = None,
     ) -> ExecutionResult:
-        """Send one action. `member` acts, following `plan` (an event) or asking `question`; `expected`: what the plan predicted.
+        """Send one action. `member` acts, following `plan` (an event) or asking `question`; `expected`: frame id and status that
+        the plan predicted.
 
         Every admissible member predicts first; one that cannot, or that does not predict again what it planned, is falsified by
         that, and then nothing is sent.
@@ -106,7 +109,7 @@ class ActionExecutor:
         self.predictor.drop_worker(member)
 
     def _predict(
-        self, action: Action, driver: int | None, expected: Prediction | None
+        self, action: Action, driver: int | None, expected: tuple[str, Status] | None
     ) -> tuple[dict[int, Prediction], dict[int, Verdict]]:
         """What every admissible member predicts, and what is to be said of those who could not."""
         predictions: dict[int, Prediction] = {}
@@ -119,7 +122,7 @@ class ActionExecutor:
                 isinstance(result, Prediction)
                 and m.index == driver
                 and expected is not None
-                and not _is_same_prediction(result, expected)
+                and not self._is_same_prediction(result, expected)
             ):
                 result = ProgramError(
                     "unrepeatable", "Planned, it showed one thing, and stepped again, another; make step repeatable."
@@ -133,6 +136,10 @@ class ActionExecutor:
                     reason = f"Asked to predict action {action}: {result.reason}"
                     failures[m.index] = Verdict(VerdictKind.FAULT, reason, fault=result)
         return predictions, failures
+
+    def _is_same_prediction(self, prediction: Prediction, expected: tuple[str, Status]) -> bool:
+        frame, status = expected
+        return prediction.status is status and bool(np.array_equal(prediction.frame, self.event_log.ledger.get_frame(frame)))
 
     def _predict_step(self, member: int, hypothesis: Hypothesis, action: Action) -> Prediction | Counterexample | ProgramError:
         """What a member predicts of `action`. One that has to be brought here first must show here what is seen here."""
@@ -244,7 +251,3 @@ def defer_signals() -> Iterator[None]:
             signal.signal(signal_number, handler)
         for pending_number in pending_signals[:1]:
             signal.raise_signal(pending_number)  # to whoever it was meant for, the system's own way with it included
-
-
-def _is_same_prediction(one: Prediction, two: Prediction) -> bool:
-    return one.status is two.status and bool((one.frame == two.frame).all())

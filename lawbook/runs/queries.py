@@ -39,7 +39,6 @@ class RunQueries:
     git: GitVersions
     protocol: Protocol
     budget: int
-    _plan_predictions: Sequence[Prediction]
 
     @property
     def state(self) -> State:
@@ -60,9 +59,9 @@ class RunQueries:
 
     @property
     def ahead(self) -> Sequence[Prediction]:
-        """What the rest of the plan being followed is predicted to show; empty where nobody knows, as after a resume."""
-        active = self.state.active_plan
-        return self._plan_predictions[active.n_sent :] if active else ()
+        """What the rest of the plan being followed is predicted to show; empty where the ledger does not say."""
+        active, get_frame = self.state.active_plan, self.event_log.ledger.get_frame
+        return [Prediction(get_frame(frame), status) for frame, status in active.predictions[active.n_sent :]] if active else ()
 
     def list_admissible_members(self) -> list[int]:
         return [m.index for m in self.state.members if m.admissible]

@@ -24,7 +24,7 @@ from lawbook.core.results import (
     VerdictKind,
 )
 from lawbook.errors import HostError, MindError, RefusedError
-from lawbook.ledger.codec import pack_plan, pack_proposal, unpack_exploration, unpack_proposal
+from lawbook.ledger.codec import pack_plan, pack_planned, pack_proposal, unpack_exploration, unpack_proposal
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.ledger.ledger import EventKind
 from lawbook.minds.base import Case, Mind, Trigger, judge_by_citations
@@ -76,16 +76,15 @@ class Session(RunQueries):
         self._predictor = LivePredictor(host)
         self._executor = ActionExecutor(event_log, world, self._predictor, budget=budget, compared_fields=protocol.compared_fields)
         self._plan_cache: dict[tuple[int, str | None], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
-        self._plan_predictions: Sequence[Prediction] = ()
 
     # -- whose turn it is ---------------------------------------------------------------------------------------------------
 
     def mark_members_without_plan(self) -> list[int]:
         """Admissible members not yet asked, on this state of the record, why nobody has a plan. They are due now."""
-        members = [m for m in self.state.members if m.admissible and m.reflected_at != self.state.n_actions]
-        for m in members:
-            m.trigger = Trigger.NO_PLAN  # no event: a resumed run comes to the same question by planning again
-        return [m.index for m in members]
+        members = [m.index for m in self.state.members if m.admissible and m.reflected_at != self.state.n_actions]
+        if members:  # a draw from no classes: durable with what the first of them answers
+            self.event_log.append(EventKind.DRAW, {"classes": [], "drawn": None, "plan": None, "asked": members})
+        return members
 
     def pick_explorer(self) -> int | None:
         """Whose mind explores: an admissible member, else any, drawn. None: nothing may be sent any more without a model."""
@@ -311,11 +310,8 @@ class Session(RunQueries):
         return (seq, plan) if cache_stamp[:2] == (m.version, self.state.n_actions) else None
 
     def _activate_plan(self, seq: int, plan: Plan, groups: list[list[int]], class_index: int) -> None:
-        self._plan_predictions = plan.predictions
-        upcoming_frames = [
-            self.event_log.ledger.put_frame(prediction.frame) for prediction in self._plan_predictions
-        ]  # for whoever watches from elsewhere
-        self.event_log.append(EventKind.DRAW, {"classes": groups, "drawn": class_index, "plan": seq, "ahead": upcoming_frames})
+        planned = pack_planned(self.event_log.ledger, plan.predictions)  # each step is checked against it, after a resume too
+        self.event_log.append(EventKind.DRAW, {"classes": groups, "drawn": class_index, "plan": seq, **planned})
 
     def _append_plan_event(self, member: int, result: Plan | NoPlan, subgoal: Subgoal | None) -> int:
         return self.event_log.append(EventKind.PLAN, pack_plan(self.event_log.ledger, member, result, subgoal)).seq
@@ -366,14 +362,15 @@ class Session(RunQueries):
         sent_actions: list[Action] = []
         last_result = ExecutionResult((), None)
         while (active := self.state.active_plan) is not None and not self.outcome and not last_result.halt_reason:
-            action = active.actions[active.n_sent]
+            action = active.executable.get_action(active.n_sent)
             fault = self._executor.validate(action)
             if fault is not None:  # the world no longer accepts what was planned
                 self._executor.falsify(active.member, Verdict(VerdictKind.FAULT, fault.reason, fault=fault))
                 last_result = ExecutionResult((), None, None, (active.member,), fault.reason)
                 break
-            expected = self._plan_predictions[active.n_sent] if active.n_sent < len(self._plan_predictions) else None
-            last_result = self._executor.act(action, ActionKind.PLAN, active.member, active.plan_seq, active.question, expected)
+            last_result = self._executor.act(
+                action, ActionKind.PLAN, active.member, active.plan_seq, active.question, active.next_prediction
+            )
             sent_actions += last_result.actions
         self.event_log.commit()
         return replace(last_result, actions=tuple(sent_actions))

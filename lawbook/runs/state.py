@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from lawbook.core.executable import Executable, PlanRun
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.core.record import RESET, Action, Record, Status
 from lawbook.core.results import Verdict
 from lawbook.core.spending import Caps, Spending, read_duration
 from lawbook.errors import UsageError
-from lawbook.ledger.codec import unpack_action, unpack_actions, unpack_proposal, unpack_verdict
+from lawbook.ledger.codec import unpack_action, unpack_actions, unpack_planned, unpack_proposal, unpack_verdict
 from lawbook.ledger.git_versions import AcceptedVersion
 from lawbook.ledger.ledger import Event, EventKind, Ledger, read_observation
 from lawbook.minds.base import PeerAction, Trigger, Version
@@ -87,14 +88,24 @@ class Member:
 
 @dataclass
 class ActivePlan:
-    """The plan being followed: its PLAN event, who drives, what is to be sent, how much of it has been."""
+    """What is being followed: its PLAN event, who drives, what is executed, how many actions of it have been sent.
+
+    predictions: frame and status that each action is planned to show; empty where the ledger does not say (older ones name the
+    frames alone).
+    """
 
     plan_seq: int
     member: int
-    actions: tuple[Action, ...]
+    executable: Executable
     subgoal: str | None
     question: str
     n_sent: int = 0
+    predictions: tuple[tuple[str, Status], ...] = ()
+
+    @property
+    def next_prediction(self) -> tuple[str, Status] | None:
+        """What the next action is planned to show; None where that is not known."""
+        return self.predictions[self.n_sent] if self.n_sent < len(self.predictions) else None
 
 
 @dataclass
@@ -170,7 +181,7 @@ class State:
                 proposer.peer_actions.clear()
                 proposer.pending_answers.pop("judge", None)  # what was said of another proposal, that never had a verdict
                 proposer.trigger = Trigger(body["cause"])
-                if proposer.trigger is Trigger.NO_PLAN:
+                if proposer.trigger is Trigger.NO_PLAN:  # older ledgers do not say it before
                     proposer.reflected_at = self.n_actions
             case EventKind.VERDICT:
                 self._apply_verdict(self.members[body["member"]], body["about"], unpack_verdict(body["verdict"]), event.time)
@@ -179,11 +190,15 @@ class State:
                     self.members[body["member"]].no_plan_reason = body.get("reason", "")
                 if body["actions"] is not None:
                     subgoal = None if body["subgoal"] is None else ledger.get_text(body["subgoal"])
-                    actions = unpack_actions(body["actions"])
-                    self.open_plans[event.seq] = ActivePlan(event.seq, body["member"], actions, subgoal, body["question"])
+                    executable = PlanRun(unpack_actions(body["actions"]))
+                    self.open_plans[event.seq] = ActivePlan(event.seq, body["member"], executable, subgoal, body["question"])
+            case EventKind.DRAW if body["plan"] is None:  # nobody has one, and these are asked why
+                for index in body["asked"]:
+                    self.members[index].trigger, self.members[index].reflected_at = Trigger.NO_PLAN, self.n_actions
             case EventKind.DRAW:
                 self.n_draws += 1
                 self.active_plan = self.open_plans[body["plan"]]
+                self.active_plan.predictions = unpack_planned(body)
                 self.open_plans.clear()
             case EventKind.CALL:
                 self._apply_call(event)
@@ -224,7 +239,7 @@ class State:
         if self.active_plan is not None:
             follows_plan = intent is not None and intent.plan_seq == self.active_plan.plan_seq
             self.active_plan.n_sent += follows_plan
-            is_done = self.active_plan.n_sent >= len(self.active_plan.actions)
+            is_done = self.active_plan.executable.is_finished(self.active_plan.n_sent)
             if is_done or not follows_plan or action == RESET or observation.status is not Status.RUNNING:
                 self.active_plan = None
         for member in self.members:

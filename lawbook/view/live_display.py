@@ -262,7 +262,8 @@ def describe_activity(state: State, protocol: Rules) -> tuple[str, str]:
     if state.active_plan is not None:
         active = state.active_plan
         target = "to the goal" if active.subgoal is None else f"to find out: {format_one_line(active.question)}"
-        return ("busy" if active.subgoal is None else "ask"), f"step {active.n_sent + 1} of {len(active.actions)} {target}"
+        length_note = "" if active.executable.length is None else f" of {active.executable.length}"
+        return ("busy" if active.subgoal is None else "ask"), f"step {active.n_sent + 1}{length_note} {target}"
     if protocol.needs_hypothesis:
         for member in state.members:
             if member.is_due and member.trigger is not None:

@@ -418,6 +418,23 @@ def _bigger_budget(forgery: Forgery) -> None:
     forgery.pages[0].body["run"]["budget"] = 10**6
 
 
+def _see_no_plan(forgery: Forgery) -> None:
+    """Instead of the plan that was found and drawn."""
+    place = forgery.find(EventKind.DRAW, classes=[[0]])
+    forgery.pages[place].body = {"classes": [], "drawn": None, "plan": None, "asked": [0]}
+    del forgery.pages[place + 1 :]
+
+
+def _ask_twice(forgery: Forgery) -> None:
+    place = forgery.find(EventKind.DRAW, plan=None)
+    forgery.pages.insert(place + 1, forgery.pages[place])
+
+
+def _plan_an_end(forgery: Forgery) -> None:
+    body = forgery.pages[forgery.find(EventKind.DRAW)].body
+    body["ahead_statuses"] = ["over" for _ in body["ahead_statuses"]]
+
+
 FORGERIES: dict[str, tuple[Callable[[Forgery], None], set[str]]] = {
     "an intent dropped": (dropped(EventKind.INTEND, 2), {"intents"}),
     "an observation dropped": (dropped(EventKind.OBSERVE, 2), {"intents"}),
@@ -459,6 +476,11 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], set[str]]] = {
     "an acceptance called a refusal": (_refuse, {"verdicts"}),
     "another answer of the mind": (_another_answer, {"verdicts"}),
     "another plan than was followed": (_fake_plan, {"plans"}),
+    "another status was planned": (_plan_an_end, {"plans"}),
+    "fewer statuses were planned": (altered(EventKind.DRAW, ahead_statuses=[]), {"plans"}),
+    "asked why there is no plan, and there was one": (_see_no_plan, {"plans"}),
+    "asked twice why there is no plan": (_ask_twice, {"plans"}),
+    "asked of nobody": (altered(EventKind.DRAW, 0, {"plan": None}, asked=[]), {"plans"}),
     "a plan of nobody": (altered(EventKind.PLAN, 0, {"reason": None}, actions=[]), {"plans"}),
     "another driver": (altered(EventKind.INTEND, 0, {"sort": "plan"}, question="another"), {"plans"}),
     "fewer actions were sent": (altered(EventKind.PROPOSE, 3, at=0), {"counts"}),
@@ -503,6 +525,10 @@ def _bury(forgery: Forgery) -> None:
     intend, observe, verdict = _fatal(forgery)
     seen = forgery.pages[observe].body
     forgery.pages[intend].body["predictions"] = {"0": [seen["frames"][-1], seen["status"]]}
+    draw = max(k for k in range(intend) if forgery.pages[k].kind is EventKind.DRAW)
+    step = sum(page.kind is EventKind.INTEND for page in forgery.pages[draw:intend])
+    planned = forgery.pages[draw].body
+    planned["ahead"][step], planned["ahead_statuses"][step] = seen["frames"][-1], seen["status"]
     del forgery.pages[verdict:]
 
 

@@ -87,7 +87,7 @@ def _draw_the_other(forgery: Forgery) -> None:
     plans = {page.body["member"]: page.was for page in forgery.pages[:place] if page.kind is EventKind.PLAN}
     body["drawn"] = 1 - body["drawn"]
     body["plan"] = plans[body["classes"][body["drawn"]][0]]
-    body["ahead"] = []
+    body["ahead"] = body["ahead_statuses"] = []
     del forgery.pages[place + 1 :]
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from minds import Scripted, replaced, worked_example
 
+from lawbook.audit.report import audit_run
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.core.record import RESET, Action, Status
-from lawbook.core.results import Judgement, NoPlan, Plan, Probe, Subgoal, VerdictKind
+from lawbook.core.results import Judgement, NoPlan, Plan, Prediction, Probe, ProgramError, Subgoal, VerdictKind
 from lawbook.errors import RefusedError, UsageError
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.ledger.ledger import Event, EventKind, Ledger
@@ -23,6 +24,7 @@ from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.state import ActionKind, RunOutcome, State, fold_events
 from lawbook.sandbox.host import Host
+from lawbook.sandbox.worker_client import Worker
 
 LAKE = "gym:FrozenLake-v1?size=4"
 """Gymnasium's own 4 x 4 map: SFFF FHFH FFFH HFFG. Actions: 1 left, 2 down, 3 right, 4 up. Shortest way: 6."""
@@ -399,6 +401,85 @@ def test_a_run_cut_at_any_commit_goes_on_as_if_nothing_had_happened(
             assert session.event_log.ledger.check() is None
         # A plan that was found and not yet begun is found again: its event may stand twice, under another number.
         assert without_plans(got) == without_plans(want), f"crashed after {length} events"
+
+
+def cut_in_a_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, host: Host) -> RunFolder:
+    """What is on disk where a crash came between the second and the third action of the plan that wins."""
+    found = images(monkeypatch, tmp_path)
+    _, events, _ = run(tmp_path / "whole", host, Scripted([TRUE]))
+    monkeypatch.undo()
+    third = [event.seq for event in events if event.kind is EventKind.INTEND][2]
+    return RunFolder.open(found[max(length for length in found if length <= third)])
+
+
+def test_a_resumed_run_knows_what_was_planned(tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    with resume_run(cut_in_a_plan(monkeypatch, tmp_path, host), host=host, mind=Scripted([TRUE])) as session:
+        ahead, n_before = list(session.ahead), session.state.n_actions
+        assert n_before in (1, 2) and len(ahead) == 6 - n_before
+        assert [prediction.status for prediction in ahead] == [Status.RUNNING] * (len(ahead) - 1) + [Status.COMPLETED]
+        play(session)
+        seen = [observation for _, observation in session.record.current.steps][n_before:]
+        assert [prediction.status for prediction in ahead] == [observation.status for observation in seen]
+        assert all((one.frame == two.frame).all() for one, two in zip(ahead[:-1], seen[:-1], strict=True))
+
+
+@pytest.mark.parametrize("part", ["frame", "status"])
+def test_a_program_that_answers_otherwise_after_a_resume_is_caught_before_anything_is_sent(
+    tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    folder, step = cut_in_a_plan(monkeypatch, tmp_path, host), Worker.step
+
+    def step_otherwise(worker: Worker, action: Action) -> Prediction | ProgramError:
+        prediction = step(worker, action)
+        assert isinstance(prediction, Prediction)
+        return prediction._replace(status=Status.OVER) if part == "status" else prediction._replace(frame=prediction.frame ^ 1)
+
+    with resume_run(folder, host=host, mind=Scripted([TRUE])) as session:
+        n_before = session.state.n_actions
+        monkeypatch.setattr(Worker, "step", step_otherwise)
+        result = session.continue_plan()
+        assert result.actions == () and result.falsified == (0,) and session.state.n_actions == n_before
+        verdict = session.state.members[0].verdict
+        assert verdict is not None and verdict.fault is not None and verdict.fault.kind == "unrepeatable"
+        assert not session.state.members[0].admissible and session.state.active_plan is None
+
+
+def test_who_is_asked_why_nobody_has_a_plan_is_still_asked_after_a_crash(
+    tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two members are asked; the crash comes once the first has answered."""
+    found = images(monkeypatch, tmp_path)
+    _, events, _ = run(tmp_path / "whole", host, Scripted([NO_GOAL], [Probe(UP, "?")]), population=2, budget=3)
+    monkeypatch.undo()
+    asked = next(event for event in events if event.kind is EventKind.DRAW)
+    assert asked.body == {"classes": [], "drawn": None, "plan": None, "asked": [0, 1]}
+    answer = next(event for event in events[asked.seq :] if event.kind is EventKind.VERDICT)
+    folder = RunFolder.open(found[answer.seq + 1])
+    mind = Scripted([NO_GOAL], [Probe(UP, "?")])
+    with resume_run(folder, host=host, mind=mind) as session:
+        members = session.state.members
+        assert [m.trigger for m in members] == [None, Trigger.NO_PLAN] and session.list_due_members() == [1]
+        play(session)
+        assert without_plans(told(list(session.event_log.ledger))) == without_plans(told(events))
+    assert mind.cases[0].member == 1 and mind.cases[0].trigger is Trigger.NO_PLAN
+    assert audit_run(folder, strict=True).holds
+
+
+def test_a_ledger_whose_draws_name_frames_alone_goes_on_as_it_did(
+    tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ledgers were written before: such a run has no predictions of the plan under way, and holds in a strict audit."""
+
+    def pack_frames(ledger: Ledger, predictions: Sequence[Prediction]) -> dict[str, Any]:
+        return {"ahead": [ledger.put_frame(prediction.frame) for prediction in predictions]}
+
+    with monkeypatch.context() as patch:
+        patch.setattr("lawbook.runs.session.pack_planned", pack_frames)
+        folder = cut_in_a_plan(patch, tmp_path, host)
+    with resume_run(folder, host=host, mind=Scripted([TRUE])) as session:
+        assert list(session.ahead) == [] and session.state.active_plan is not None
+        assert play(session) is RunOutcome.WON and session.state.n_actions == 6
+    assert audit_run(folder, strict=True).holds
 
 
 def test_the_state_is_a_fold_over_the_ledger(tmp_path: Path, host: Host) -> None:
