@@ -38,12 +38,6 @@ from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 
 
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
-
-
 @pytest.fixture
 def played(tmp_path: Path, host: Host, request: pytest.FixtureRequest) -> Iterator[tuple[Session, SocketServer, Agent]]:
     """A corridor, served; the protocol by indirect parameter."""

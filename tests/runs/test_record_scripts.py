@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_confinement import processes
+from strays import processes
 
 import lawbook
 from lawbook.core.record import RESET, Action, Frame, Observation, Record, Status, freeze

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,13 +15,6 @@ from lawbook.core.record import Action
 from lawbook.core.results import InitialObservation, Limits, NoPlan, ProgramError
 from lawbook.sandbox.host import Host
 from lawbook.sandbox.worker_client import CandidatePlan
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host(step_seconds=2.0) as host:
-        yield host
-
 
 # -- search ----------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from arcengine import GameState
-from test_demo import build, send, shown, solve, world
+from demo_games import build, send, shown, solve, world
 
 from lawbook.core.record import Action, Status
 from lawbook.worlds.demo import budget, fog, keys, lights, mirror, push, twins

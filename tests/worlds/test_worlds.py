@@ -114,8 +114,8 @@ def test_a_missing_package_names_the_extra_that_brings_it(tmp_path, monkeypatch)
 
 def test_the_run_process_loads_no_environment():
     code = (
-        "import sys; from lawbook.worlds.process import WorldProcess; from lawbook.worlds.address import world_source\n"
-        "for scheme in ('demo', 'gym'): list(world_source(scheme).names())\n"
+        "import sys; from lawbook.worlds.process import WorldProcess; from lawbook.worlds.address import load_world_source\n"
+        "for scheme in ('demo', 'gym'): list(load_world_source(scheme).names())\n"
         "WorldProcess('demo:maze').close()\n"
         "sys.exit(any(name in sys.modules for name in ('arcengine', 'gymnasium', 'pydantic')))"
     )
