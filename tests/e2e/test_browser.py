@@ -419,6 +419,7 @@ def test_a_report_is_the_viewer_in_one_file(page: Any, runs: dict[str, RunFolder
 # -- how fast --------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.timing
 def test_a_long_run_opens_at_once_and_is_scrubbed_smoothly(page: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """5,000 actions of 64 x 64, in software rendering. Bars: first board in 1 s (the best of three openings, the first of them
     with nothing read yet), 30 boards a second while the slider is dragged over the whole run, nothing shifts."""

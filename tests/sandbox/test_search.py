@@ -90,6 +90,7 @@ def test_search_is_shortest_on_any_graph(host: Host, case: tuple[Graph, set[int]
 LINE = {node: [node + 1, max(0, node - 1)] for node in range(400)} | {400: [400, 399]}
 
 
+@pytest.mark.timing
 def test_limits_hold(host: Host) -> None:
     line = graph_program(LINE, {300})
     for limits, cut, nodes in [(Limits(nodes=100, depth=1000), "nodes", 100), (Limits(nodes=1000, depth=50), "depth", 50)]:

@@ -205,6 +205,7 @@ def test_a_thousand_files_are_too_many(believer: Session) -> None:
 # -- texts that keep the run process busy ----------------------------------------------------------------
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "rulebook",
     ["-" * 60 + "\nR1. x", "|" + "-" * 200_000 + "|", "\n" * 200_000 + "R1. x", "- " * 200_000, ("> * # - " * 30 + "\n") * 2_000],
@@ -226,6 +227,7 @@ def test_rules_are_found_where_they_were(rulebook: str) -> None:
     assert {*found.rules, *found.questions} == set(slow.findall(rulebook))
 
 
+@pytest.mark.timing
 def test_a_huge_program_is_not_even_read(believer: Session) -> None:
     began = time.perf_counter()
     verdict = believer.propose(Proposal(Decision.REPAIR_CODE, None, {ENGINE: "1;" * 600_000}))

@@ -282,6 +282,7 @@ def test_a_slow_program_is_cut_by_the_clock_and_not_called_broken(host: Host, st
     assert isinstance(answer, NoPlan) and answer.cut == "seconds", answer
 
 
+@pytest.mark.timing
 def test_slowness_adds_up_over_many_trajectories(host: Host) -> None:
     """Each start stays below the limit of a step; the hundred of them must not take a hundred times that."""
     loaded = host.load(program(top="import time", render="time.sleep(0.6)"))

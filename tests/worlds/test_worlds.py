@@ -226,6 +226,7 @@ def test_a_world_that_cannot_begin_is_a_sentence():
         WorldProcess(odd("needs"))
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(("name", "at"), [("hangs", "action 1"), ("hangs-at-reset", "reset")])
 def test_a_hanging_world_is_ended_within_the_limit(name, at):
     world = WorldProcess(odd(name), seconds=5)
