@@ -37,8 +37,7 @@ ROOT_FILES = {"__init__.py", "__main__.py", "errors.py", "py.typed"}
 """What may lie at the root of the package, beside the packages of LAYERS."""
 
 PROGRAM_MODULES = {f"lawbook.minds.induce.{name}" for name in ("layers", "looks", "predicates", "walker")}
-"""Source that the induction writes into its programs. It is data: every name in it counts in the description lengths of recorded
-runs, and nothing of the package shares a namespace with it."""
+"""Source that the induction writes into its programs. It is data: nothing of the package shares a namespace with it."""
 
 PARTICIPLES = {
     "told", "parted", "seen", "given", "found", "shown", "written", "came", "gone", "held", "kept", "lost", "made", "met",

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +37,6 @@ LAKE = RunConfig("gym:FrozenLake-v1?size=4", budget=40)
 def mind() -> Scripted:
     """A refusal, a fall, a reset, a wonder, subgoals, probes, a plan and the win."""
     return Scripted([UNFAITHFUL, NO_HOLES, NO_GOAL, TRUE], [*[NOWHERE] * 4, *PROBES])
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 @pytest.fixture(scope="module")

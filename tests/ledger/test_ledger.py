@@ -284,6 +284,7 @@ def test_one_writer(tmp_path: Path) -> None:
         reader.append(EventKind.NOTE, {})
 
 
+@pytest.mark.timing
 def test_a_reader_in_the_middle_of_reading_holds_nobody_up(tmp_path: Path) -> None:
     with filled(tmp_path / "l") as ledger, Ledger.open(tmp_path / "l", readonly=True) as reader:
         reading = reader.read_events()

@@ -190,12 +190,13 @@ def test_killing_the_run_process_leaves_nothing() -> None:
     code = f"""
         import sys; sys.path[:0] = [{str(Path(__file__).parents[1] / "support")!r}, {str(Path(__file__).parents[2])!r}]
         from hostile import program
-        from test_confinement import ACTIONS, START
+        from attacks import START
+        from lawbook.core.record import Action
         from lawbook.sandbox.host import Host
         host = Host(memory_mb={memory}, step_seconds=60.0)
         worker = host.load(program(step="while True: pass")).start_worker()
         print("here", flush=True)
-        worker.replay(START, ACTIONS)
+        worker.replay(START, [Action(1)] * 5)
     """
     run = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE)
     assert run.stdout is not None and run.stdout.readline() == b"here\n"

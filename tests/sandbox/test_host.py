@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -22,12 +22,6 @@ from lawbook.sandbox.worker_client import CandidatePlan, Worker
 
 REFERENCE = Path(__file__).parents[2] / "bench" / "programs" / "walled_grid" / ENGINE
 R, C, O = Status.RUNNING, Status.COMPLETED, Status.OVER  # noqa: E741
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host(step_seconds=2.0) as host:
-        yield host
 
 
 # -- loading ---------------------------------------------------------------------------------------

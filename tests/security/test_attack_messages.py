@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import socket
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attacks import BOOK, ON, RING, START, WALK, opened, sandbox, sound
+from attacks import BOOK, ON, RING, START, WALK, opened, sound
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from minds import Scripted
@@ -28,15 +26,6 @@ from lawbook.sandbox.host import Host
 from lawbook.sandbox.worker_client import CandidatePlan
 from lawbook.sandbox.worker_replies import BrokenReplyError, decode_fault, decode_search_reply
 from lawbook.worlds.process import WorldProcess
-
-MEMORY = 700 + os.getpid() % 83  # tells our processes from everybody else's
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with sandbox(MEMORY) as host:
-        yield host
-
 
 # -- forged messages -------------------------------------------------------------------------------------
 

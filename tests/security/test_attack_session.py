@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attacks import AT_5, BOOK, END, NO_PROPOSALS, ON, RING, STUCK, TRUE, WALK, kinds, opened, ring, sandbox, sound
+from attacks import AT_5, BOOK, END, MEMORY, NO_PROPOSALS, ON, RING, STUCK, TRUE, WALK, kinds, opened, ring, sound
 from minds import Scripted
-from test_confinement import processes
+from strays import processes
 
 from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
 from lawbook.core.record import Action
@@ -28,14 +28,6 @@ from lawbook.runs.loops.memento3 import play
 from lawbook.runs.session import Session
 from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
-
-MEMORY = 400 + os.getpid() % 83  # tells our processes from everybody else's
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with sandbox(MEMORY) as host:
-        yield host
 
 
 @pytest.fixture(scope="module")

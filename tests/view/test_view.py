@@ -15,6 +15,7 @@ import pytest
 from evil_minds import DOWN, NO_HOLES, TRUE, evil
 from hypothesis import given
 from hypothesis import strategies as st
+from lakes import LAKE
 from minds import Scripted, replaced
 from rich.console import Console
 from screen import plain, text_of
@@ -36,14 +37,6 @@ from lawbook.view.live_display import LiveDisplay, PlainDisplay, describe_activi
 from lawbook.view.live_layout import Scene
 from lawbook.view.metrics import compute_metrics, summarize_run
 from lawbook.view.rulebook_diff import compare_rulebooks, diff_hypotheses, parse_entries
-
-LAKE = "gym:FrozenLake-v1?size=4"
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 @pytest.fixture(scope="module")

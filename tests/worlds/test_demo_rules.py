@@ -1,41 +1,19 @@
 """The rules of each demo game, on boards small enough to read; and what the drawn ones promise."""
 
-from collections.abc import Hashable
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
 from arcengine import GameState
-from test_demo import build, send, shown, solve, world
+from demo_games import after, board, build, scene, send, shown, solve, world
 
 from lawbook.core.record import Action, Status
 from lawbook.worlds.demo import budget, fog, keys, lights, mirror, push, twins
 from lawbook.worlds.demo.board import DOWN, LEFT, MOVES, RIGHT, UP, compute_distances, find_cells
 from lawbook.worlds.demo.look import BLOCK, STRIP, parse_picture
-from lawbook.worlds.demo.puzzle import CLICK, Puzzle, PuzzleGame, PuzzleStage, WalkPuzzle, count_fewest_moves, explore
+from lawbook.worlds.demo.puzzle import CLICK, PuzzleGame, PuzzleStage, WalkPuzzle, count_fewest_moves, explore
 
 TO = {"u": UP, "d": DOWN, "l": LEFT, "r": RIGHT}
-
-
-def board(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-def after[S: Hashable](puzzle: Puzzle[S], moves: str) -> S:
-    """The state after moves such as `rrd`."""
-    state = puzzle.start
-    for letter in moves:
-        assert not puzzle.is_won(state) and not puzzle.is_lost(state)
-        state = puzzle.step(state, TO[letter])
-    return state
-
-
-def scene(puzzle: Puzzle[Any], moves: str = "") -> set[tuple[str, tuple[int, int]]]:
-    return set(puzzle.list_sprites(after(puzzle, moves)))
-
-
-# -- searching -------------------------------------------------------------------------------------
 
 
 def test_what_is_won_or_lost_has_nothing_after_it() -> None:

@@ -9,8 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from test_demo import build, shown, solve, world
-from test_demo_rules import after, board, scene
+from demo_games import after, board, build, scene, shown, solve, world
 
 from lawbook.core.record import Action, Observation, Status
 from lawbook.worlds.arcengine_world import ArcGameWorld

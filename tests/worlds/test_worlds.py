@@ -114,8 +114,8 @@ def test_a_missing_package_names_the_extra_that_brings_it(tmp_path, monkeypatch)
 
 def test_the_run_process_loads_no_environment():
     code = (
-        "import sys; from lawbook.worlds.process import WorldProcess; from lawbook.worlds.address import world_source\n"
-        "for scheme in ('demo', 'gym'): list(world_source(scheme).names())\n"
+        "import sys; from lawbook.worlds.process import WorldProcess; from lawbook.worlds.address import load_world_source\n"
+        "for scheme in ('demo', 'gym'): list(load_world_source(scheme).names())\n"
         "WorldProcess('demo:maze').close()\n"
         "sys.exit(any(name in sys.modules for name in ('arcengine', 'gymnasium', 'pydantic')))"
     )
@@ -226,6 +226,7 @@ def test_a_world_that_cannot_begin_is_a_sentence():
         WorldProcess(odd("needs"))
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(("name", "at"), [("hangs", "action 1"), ("hangs-at-reset", "reset")])
 def test_a_hanging_world_is_ended_within_the_limit(name, at):
     world = WorldProcess(odd(name), seconds=5)
