@@ -15,7 +15,6 @@ from lawbook.cli.run_lookup import find_run_folder, find_run_folders
 Callback = Callable[..., int]
 Decorator = Callable[[Callback], Callback]
 
-FORMATS = ("text", "csv", "json", "markdown")
 SERVER_MODES = ("online", "competition")
 
 

@@ -7,17 +7,17 @@ import sys
 import click
 
 from lawbook.cli.commands import command
-from lawbook.cli.options import FORMATS, runs_argument
+from lawbook.cli.options import runs_argument
 from lawbook.cli.run_lookup import open_ledger
 from lawbook.errors import UsageError
 from lawbook.runs.folder import RunFolder
 from lawbook.scoring.billing import count_run
-from lawbook.scoring.tables import format_table, make_rows
+from lawbook.scoring.tables import OUTPUT_FORMATS, format_table, make_rows
 
 
 @command("score")
 @runs_argument
-@click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", help="how (default: text)")
+@click.option("--format", "output_format", type=click.Choice(OUTPUT_FORMATS), default="text", help="how (default: text)")
 def score_runs(folders: list[RunFolder], output_format: str) -> int:
     counted_runs = []
     for folder in folders:

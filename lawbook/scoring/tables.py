@@ -10,11 +10,19 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 from lawbook.scoring.billing import RunScore
 from lawbook.scoring.published import SYSTEMS, PublishedGame, load_published
 from lawbook.scoring.rhae import mean_score
 
 OUTPUT_FORMATS = ("text", "csv", "json", "markdown")
+
+_UNLIMITED_WIDTH = 100_000
+"""Columns: a table is as wide as its cells need, whatever the terminal; a pipe and a file get the same."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +116,7 @@ def compute_means(rows: Sequence[ScoreRow]) -> dict[str, Any]:
 
 
 def format_table(rows: Sequence[ScoreRow], output_format: str = "text") -> str:
-    """All of it in one of FORMS, with a line break at the end."""
+    """All of it in one of OUTPUT_FORMATS, with a line break at the end."""
     if output_format == "json":
         return json.dumps({"rows": [row.to_dict() for row in rows], "mean": compute_means(rows)}, indent=2) + "\n"
     if output_format == "csv":
@@ -174,17 +182,17 @@ def _format_csv(rows: Sequence[ScoreRow]) -> str:
 
 
 def format_text(lines: Sequence[Sequence[str]]) -> str:
-    """Lines of cells in columns: the first to the left, numbers to the right."""
-    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
-    left_columns = (0, len(widths) - 1)
-    return "".join(
-        "  ".join(
-            cell.ljust(width) if k in left_columns else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        + "\n"
-        for line in lines
-    )
+    """A head and lines of cells as a table, none cut or folded: the first and last column to the left, numbers to the right."""
+    head, *rows = lines
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for k, title in enumerate(head):
+        table.add_column(Text(title), justify="left" if k in (0, len(head) - 1) else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console = Console(file=io.StringIO(), width=_UNLIMITED_WIDTH, color_system=None, force_terminal=False)
+    with console.capture() as capture:
+        console.print(table)
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
 
 
 def format_markdown(lines: Sequence[Sequence[str]]) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from lawbook.cli.commands import COMMANDS
 from lawbook.cli.main import main
 from lawbook.ledger.ledger import EventKind, Ledger
 from lawbook.runs.folder import RunFolder, list_runs
@@ -215,6 +216,15 @@ def test_a_bug_is_one_sentence_that_asks_to_report_it(monkeypatch: pytest.Monkey
         (["play", LAKE, "--protocol", "nosuch"], "choose one of memento3"),
         (["play", LAKE, "--mind", "random", "--protocol", "memento3"], "--protocol vanilla"),
         (["play", LAKE, "--budget", "many"], "budget is a whole number, not 'many'"),
+        (["play", LAKE, "--max-dollars", "much"], "max-dollars is a number, not 'much'"),
+        (["play", LAKE, "--budget"], "--budget needs a value; `lawbook play --help`"),
+        (["show", "last", "--out", "--json"], "--out needs a value"),
+        (["show", "last", "--json=3"], "'--json' does not take a value; `lawbook show --help`"),
+        (["show", "last", "other"], "unexpected extra argument (other)"),
+        (["score", "last", "--format", "txt"], "format 'txt' is not one of 'text', 'csv', 'json', 'markdown'"),
+        (["score"], "required: RUN;"),
+        (["picture", "last"], "required: -o;"),
+        (["--versoin"], "Did you mean '--version'?"),
         (["play", LAKE, "--budget", "0"], "budget must be at least 1"),
         (["play", LAKE, "--population", "0"], "population must be at least 1"),
         (["play", LAKE, "--budgt", "3"], "Did you mean '--budget'?"),
@@ -238,6 +248,22 @@ def test_wrong_use_ends_in_2_with_one_sentence(arguments: list[str], words: str,
     assert "Traceback" not in result.stderr
 
 
+def test_words_that_begin_with_a_dash_are_taken_for_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["say", "- turn left"], ["say", "-5"], ["say", "--", "--out"], ["say", "-here is a wall", "--out=runs"]):
+        assert main([words[0], "nosuch", *words[1:]]) == 2
+        assert "There is no run 'nosuch'" in capsys.readouterr().err
+
+
+def test_every_command_is_listed_and_tells_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out
+    for word, sentence in COMMANDS.items():
+        assert re.search(rf"^  {word} ", listed, re.MULTILINE)
+        assert main([word, "-h"]) == 0
+        told = capsys.readouterr().out
+        assert told.startswith(f"Usage: lawbook {word} ") and " ".join(sentence.split()[:4]) in told and "--help" in told
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["history", "last", "--member", "1"], ["rulebook", "last", "--member", "-1"], ["program", "last", "--member", "7"]],
@@ -248,9 +274,9 @@ def test_a_member_that_is_not_there(arguments: list[str], won: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written(won: Path) -> None:
-    for command in ("report", "picture"):
-        result = lawbook(command, "last", "-o", "nowhere/x", cwd=won)
-        assert result.returncode == 2 and "cannot be written" in sentence(result)
+    for words in (["report", "last", "-o", "nowhere/x"], ["picture", "last", "-o=nowhere/x"]):
+        result = lawbook(*words, cwd=won)
+        assert result.returncode == 2 and "nowhere/x cannot be written" in sentence(result)
 
 
 def test_no_command_shows_what_there_is(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from logging import getLogger
 from pathlib import Path
 from random import Random
@@ -194,6 +195,8 @@ def test_the_published_columns_stand_beside_ours() -> None:
     assert told["mean"]["rhae"] == pytest.approx((100 / 3 + 100) / 2)
     text = format_table(rows)
     assert f"{first.systems['continual'].actions:,}" in text and "mean of 2" in text
+    cells = [re.split(r" {2,}", line) for line in text.splitlines()]
+    assert cells[0][:3] == ["game", "levels", "actions"] and cells[2][:3] == [FIRST, "1/2", "30"] and cells[2][-1] == "a"
     assert format_table(rows, "markdown").splitlines()[1].startswith("| --- | ---:")
     (line, other_line) = csv.DictReader(io.StringIO(format_table(rows, "csv")))
     assert (line["game"], line["rhae"]) == (FIRST, str(told["rows"][0]["rhae"]))
