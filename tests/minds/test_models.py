@@ -161,7 +161,7 @@ def test_a_model_that_only_wants_to_look_ends_all_the_same() -> None:
 def test_turns_and_pictures_are_sent() -> None:
     png = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
     request = Request("reflect", "s", ASK.parts, turns=(Turn("hm", "Answer again."), Turn("", "And again.")))
-    request = Request(**{**vars(request), "pictures": (ImagePart("now:", png),)})
+    request = Request(**{**vars(request), "images": (ImagePart("now:", png),)})
     with provider(says("x")) as served:
         compatible(served, "?images=yes").ask(request)
         compatible(served).ask(request)
