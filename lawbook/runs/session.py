@@ -205,8 +205,8 @@ class Session(RunQueries):
     ) -> tuple[Prediction, ...]:
         """Predict with this member's program what `actions` would show, from the present or from a place on record.
 
-        trajectory: index in the record; step: after so many of its actions, None: all. Any program that was once accepted may be asked,
-        falsified or not. Nothing is sent. Raises RefusedError.
+        trajectory: index in the record; step: after so many of its actions, None: all. Any program that was once accepted may be
+        asked, falsified or not. Nothing is sent. Raises RefusedError.
         """
         rollout = retry_on_host_fault(
             roll,
