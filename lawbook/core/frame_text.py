@@ -48,11 +48,11 @@ _TWO_DIGITS = np.frombuffer("".join(f"{format_colour:02x}" for format_colour in 
 
 
 def format_board(frame: Grid, rows: Span | None = None, columns: Span | None = None) -> str:
-    """A frame, or a crop of it, for reading: `4-7 0033f` is rows 4 to 7, one character a cell (0-9, then a-z for 10 to 35).
+    """Format a frame, or a crop of it, for reading: `4-7 0033f` is rows 4 to 7, one character a cell (0-9, then a-z for 10 to 35).
 
-    Equal rows that follow each other share a line. A ruler names the first column and every tenth, where a line is left for it.
-    Two hexadecimal digits a cell if there is a colour above 35. At most 64 lines and 128 columns; what lies beyond is named at
-    the end. Spans reaching over the edge end there.
+    frame: H x W whole numbers. Equal rows that follow each other share a line. A ruler names the first column and every tenth,
+    where a line is left for it. Two hexadecimal digits a cell if there is a colour above 35. At most 64 lines and 128 columns; what
+    lies beyond is named at the end. Spans reaching over the edge end there.
     """
     height, width = frame.shape
     top, bottom = _clip_span(rows, height)
@@ -76,10 +76,11 @@ def format_board(frame: Grid, rows: Span | None = None, columns: Span | None = N
 
 
 def format_runs(frame: Grid, rows: Span | None = None, columns: Span | None = None, *, starts: bool = False) -> str:
-    """A frame, or a crop of it, as runs of equal cells: `30-32: 5x6 1 bx2` is, in rows 30 to 32, 6 cells of 5, one of 1, two of b.
+    """Format a frame, or a crop of it, as runs of equal cells.
 
-    starts: with the column in which each run begins, `0:5x6 6:1 7:bx2`. Characters are those of a board, equal rows share a line;
-    at most 64 lines and 60 runs a row. Spans reaching over the edge end there.
+    `30-32: 5x6 1 bx2` is, in rows 30 to 32, 6 cells of 5, one of 1, two of b. starts: with the column in which each run begins,
+    `0:5x6 6:1 7:bx2`. Characters are those of a board, equal rows share a line; at most 64 lines and 60 runs a row. Spans reaching
+    over the edge end there.
     """
     (top, bottom), (left, right) = _clip_span(rows, len(frame)), _clip_span(columns, frame.shape[1])
     crop = frame[top : bottom + 1, left : right + 1]
@@ -108,7 +109,7 @@ def format_runs(frame: Grid, rows: Span | None = None, columns: Span | None = No
 
 
 def format_tiles(frame: Grid, size: int | None = None, rows: Span | None = None, columns: Span | None = None) -> str:
-    """A frame as tiles of `size` x `size` cells, one character a tile, with the patterns that the characters stand for.
+    """Format a frame as tiles of `size` x `size` cells, one character a tile, with the patterns that the characters stand for.
 
     A tile of one colour has the colour's character, any other a capital letter (or a sign), the same for the same cells. Numbers
     of rows and columns are those of cells; what an edge cuts off is a smaller tile. size: None for the one from 2 to 8, if there is
@@ -166,7 +167,7 @@ def format_tiles(frame: Grid, size: int | None = None, rows: Span | None = None,
 
 
 def format_overview(frame: Grid) -> str:
-    """A frame in at most 25 lines, to begin with: as tiles, or else as objects, the largest first."""
+    """Format a frame in at most 25 lines, to begin with: as tiles, or else as objects, the largest first."""
     text = format_tiles(frame)
     if text.startswith("no size") or text.count("\n") >= MAX_OVERVIEW_LINES:
         text = format_objects(frame)
@@ -179,7 +180,7 @@ def format_overview(frame: Grid) -> str:
 
 
 def format_difference(before: Grid, after: Grid) -> str:
-    """What changed from one frame to another, the largest regions first: where, how many cells, which colours, and cell by cell.
+    """Format what changed from one frame to another, the largest regions first: where, how many cells, which colours, cell by cell.
 
     A block that moved over one colour and left one behind is told in a line; places are `row,column` of its upper left corner. In a
     region's cells `.` is a cell that did not change. Two frames of different shapes are not compared.
@@ -203,7 +204,7 @@ def format_difference(before: Grid, after: Grid) -> str:
 
 
 def format_objects(frame: Grid, *, mixed: bool = False) -> str:
-    """What hangs together in one colour (4 neighbours), the commonest colour left out as ground: alike ones in one line.
+    """Format what hangs together in one colour (4 neighbours), the commonest left out as ground: alike ones in one line.
 
     mixed: colours that touch are one object. Places are `row,column` of the upper left corner of the box around each.
     """
@@ -242,7 +243,7 @@ def format_objects(frame: Grid, *, mixed: bool = False) -> str:
 
 
 def format_animation(frames: Sequence[Grid]) -> str:
-    """The frames of one observation, oldest first, as what changed from each to the next, without the cells."""
+    """Format the frames of one observation, oldest first, as what changed from each to the next, without the cells."""
     if len(frames) < 2:
         return "no animation: one frame"
     lines = [f"{len(frames)} frames, the last one settled"]
@@ -259,7 +260,7 @@ def format_animation(frames: Sequence[Grid]) -> str:
 
 
 def clip_text(text: str, max_chars: int) -> str:
-    """`text` in at most `most` characters, cut after a whole line where there is one, with a last line that says so."""
+    """Clip `text` to at most `max_chars` characters, cut after a whole line where there is one, with a last line that says so."""
     if len(text) <= max_chars:
         return text
     note = f"(cut: {len(text):,} characters in all; ask for less at a time)"
@@ -356,10 +357,8 @@ def _describe_move(change: Change, before: Grid, after: Grid) -> str:
 def _describe_change(change: Change) -> str:
     rows = f"row {change.top}" if change.top == change.bottom else f"rows {change.top}-{change.bottom}"
     columns = f"column {change.left}" if change.left == change.right else f"columns {change.left}-{change.right}"
-    return (
-        f"{rows}, {columns}: {_format_count(change.cells, 'cell')}, {_format_colours(change.before)} -> "
-        f"{_format_colours(change.after)}"
-    )
+    colours = f"{_format_colours(change.before)} -> {_format_colours(change.after)}"
+    return f"{rows}, {columns}: {_format_count(change.cells, 'cell')}, {colours}"
 
 
 def _format_cells(frame: Grid, max_colour: int) -> list[str]:
@@ -403,7 +402,7 @@ def _clip_span(span: Span | None, size: int) -> Span:
 
 
 def format_colour(code: int) -> str:
-    """A colour by the character that boards show it with."""
+    """Return the character that boards show a colour with."""
     return chr(_ONE_CHARACTER[code]) if code < len(_ONE_CHARACTER) else f"{code:02x}"
 
 

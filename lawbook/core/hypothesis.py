@@ -1,4 +1,4 @@
-"""What is believed: Rulebook and program as one Hypothesis, the Proposal that changes it, its description length, its trace."""
+"""Beliefs: rulebook and program as one Hypothesis, the Proposal that changes it, its description length, its trace."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LAYOUT = (tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, toke
 
 
 class Decision(StrEnum):
-    """What reflection chose (d in Eq. 16), and SIMPLIFY, our declared shortening (Eq. 23)."""
+    """The choice of a reflection (d in Eq. 16), and SIMPLIFY, our declared shortening (Eq. 23)."""
 
     RETAIN = "retain"
     REVISE_RULEBOOK = "revise_rulebook"
@@ -35,7 +35,7 @@ class Decision(StrEnum):
 
 
 def strip_comments(source: str) -> str:
-    """Python source without comments and without blanks at the ends of lines; every line stays where it was.
+    """Strip comments, and blanks at the ends of lines, from Python source; every line stays where it was.
 
     What runs is the bare text: what does not count as description cannot be read back by the program either. Source that does not
     tokenize, or has lines so long that tokenizing takes for ever (its time grows with their square), is left as it is.
@@ -44,7 +44,7 @@ def strip_comments(source: str) -> str:
 
 
 def count_code_bytes(source: str) -> int:
-    """UTF-8 bytes of the bare source without its blank lines (those inside a string count)."""
+    """Count the UTF-8 bytes of the bare source without its blank lines (those inside a string count)."""
     return _strip_and_count(source)[1]
 
 
@@ -86,12 +86,13 @@ class Hypothesis:
         return len(self.rulebook.encode("utf-8", "replace")) + sum(count_code_bytes(text) for text in self.files.values())
 
     def has_same_program(self, other: Hypothesis) -> bool:
+        """Return whether the programs are equal, file by file and byte by byte; the rulebooks do not matter."""
         return self.files == other.files
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """What a mind proposes. `rulebook` or `files` None means unchanged. `diagnosis` says what was wrong, in a sentence or two.
+    """A mind's proposal. `rulebook` or `files` None means unchanged. `diagnosis` says what was wrong, in a sentence or two.
 
     unusable: why what the mind said could not be made into a proposal; it is refused with this sentence. Empty as a rule.
     """
@@ -103,7 +104,7 @@ class Proposal:
     unusable: str = ""
 
     def apply_to(self, current: Hypothesis | None) -> Hypothesis:
-        """The hypothesis that would stand if this were accepted."""
+        """Return the hypothesis that would stand if this were accepted."""
         base = current or Hypothesis("", {})
         return Hypothesis(
             base.rulebook if self.rulebook is None else self.rulebook,
@@ -112,7 +113,7 @@ class Proposal:
 
 
 def validate_files(hypothesis: Hypothesis) -> str | None:
-    """Why this cannot even be tried (names, sizes, missing engine), as one sentence; None when it can."""
+    """Say why this cannot even be tried (names, sizes, missing engine), as one sentence; None when it can."""
     length = len(hypothesis.rulebook) + sum(map(len, hypothesis.files.values()))
     if length > MAX_BYTES:
         return f"Rulebook and program are {length:,} characters; keep them under {MAX_BYTES:,}."
@@ -142,7 +143,7 @@ class RuleCitations:
 
 
 def find_rule_citations(hypothesis: Hypothesis) -> RuleCitations:
-    """Which rule is cited where. Rules and questions are numbered at the start of a line; code cites them in comments."""
+    """Find which rule is cited where. Rules and questions are numbered at the start of a line; code cites them in comments."""
     ids = list(dict.fromkeys(_RULE.findall(hypothesis.rulebook)))
     rules = tuple(name for name in ids if name.startswith("R"))
     places: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What there is on a frame: components, objects, changes, text, where to click. For minds, and for programs: `import perception`.
+"""Frames, looked at: components, objects, changes, text, places to click. For minds, and for programs: `import perception`.
 
 Frames are H x W arrays of colours (uint8), masks H x W arrays of bool; rows and columns, x (column) and y (row) count from 0.
 Everything here is exact, has no state, needs numpy alone and takes less than 2 ms for 64 x 64 cells, whatever they show.
@@ -27,7 +27,7 @@ Colours = tuple[int, ...]
 
 
 def components(grid: Grid, *, diagonal: bool = False, where: Mask | None = None) -> tuple[Ints, int]:
-    """Which cells of an H x W array hang together: equal values, connected through 4 neighbours, or 8 if `diagonal`.
+    """Label which cells of an H x W array hang together: equal values, connected through 4 neighbours, or 8 if `diagonal`.
 
     Returns (H x W labels, how many there are). Labels count from 0 in reading order of each component's first cell. where: the
     cells to look at, all by default; the others are labelled -1.
@@ -89,7 +89,7 @@ class _ComponentCells(NamedTuple):
         rows, columns = np.divmod(cells[order], labels.shape[1])
         return cls(rows, columns, np.cumsum(counts) - counts, counts)
 
-    def boxes(self) -> tuple[Ints, Ints, Ints, Ints]:
+    def find_boxes(self) -> tuple[Ints, Ints, Ints, Ints]:
         """First row, first column, last row, last column of each, inclusive."""
         if not self.starts.size:  # reduceat cannot do without
             return self.starts, self.starts, self.starts, self.starts
@@ -98,7 +98,7 @@ class _ComponentCells(NamedTuple):
 
 
 def groups(mask: Mask, *, diagonal: bool = False) -> list[list[Cell]]:
-    """The True cells of a mask, those that hang together in one list; all in reading order."""
+    """Group the True cells of an H x W mask, those that hang together in one list of (row, column); all in reading order."""
     rows, columns, starts, counts = _ComponentCells.from_labels(*components(mask, diagonal=diagonal, where=mask))
     cells = list(zip(rows.tolist(), columns.tolist(), strict=True))
     return [cells[start : start + count] for start, count in zip(starts.tolist(), counts.tolist(), strict=True)]
@@ -156,7 +156,7 @@ class Objects:
 
 
 def objects(frame: Grid, *, diagonal: bool = False, where: Mask | None = None, mixed: bool = False) -> Objects:
-    """The components of a frame as objects.
+    """Find the components of an H x W frame as objects.
 
     mixed: objects may be of several colours: whatever hangs together in `where`. So `objects(frame, where=frame != 0, mixed=True)`
     gives everything that stands on a background of colour 0.
@@ -164,7 +164,7 @@ def objects(frame: Grid, *, diagonal: bool = False, where: Mask | None = None, m
     labels, count = components(np.zeros_like(frame) if mixed else frame, diagonal=diagonal, where=where)
     members = _ComponentCells.from_labels(labels, count)
     rows, columns, starts, counts = members
-    top, left, bottom, right = members.boxes()
+    top, left, bottom, right = members.find_boxes()
     colours = frame[rows, columns]
     offsets = (rows - np.repeat(top, counts)).astype(np.uint64) << np.uint64(16) | (columns - np.repeat(left, counts)).astype(
         np.uint64
@@ -228,7 +228,7 @@ class Region(NamedTuple):
 
 
 def regions(mask: Mask, *frames: Grid, diagonal: bool = True) -> list[Region]:
-    """The True cells of a mask by `groups`, as rectangles: the largest number of cells first, then in reading order."""
+    """Return the True cells of a mask by `groups`, as rectangles: the largest number of cells first, then in reading order."""
     return [Region._make((*row[:5], row[5:])) for row in _find_rectangles(mask, frames, diagonal)]
 
 
@@ -245,7 +245,7 @@ class Change(NamedTuple):
 
 
 def changes(before: Grid, after: Grid) -> list[Change]:
-    """What differs between two frames of one shape, region by region (8 neighbours), the largest first."""
+    """Find what differs between two frames of one shape, region by region (8 neighbours), the largest first."""
     return list(map(Change._make, _find_rectangles(before != after, (before, after), diagonal=True)))
 
 
@@ -257,7 +257,7 @@ def _find_rectangles(mask: Mask, frames: tuple[Grid, ...], diagonal: bool) -> It
     rank = np.empty_like(order)
     rank[order] = np.arange(count)
     numbers = np.repeat(rank, members.counts)
-    boxes = [column[order].tolist() for column in (*members.boxes(), members.counts)]
+    boxes = [column[order].tolist() for column in (*members.find_boxes(), members.counts)]
     return zip(*boxes, *(_list_colours(numbers, frame[members.rows, members.columns], count) for frame in frames), strict=True)
 
 
@@ -276,7 +276,7 @@ _TWO_DIGITS = np.frombuffer("".join(f"{colour:02x}" for colour in range(256)).en
 
 
 def text(frame: Grid) -> str:
-    """A frame for reading: a line for each run of equal rows, such as `4-7 0033f`, one hexadecimal digit a cell.
+    """Format a frame for reading: a line for each run of equal rows, such as `4-7 0033f`, one hexadecimal digit a cell.
 
     Two digits a cell if there is a colour above 15.
     """
@@ -291,7 +291,7 @@ def text(frame: Grid) -> str:
 
 
 class Click(NamedTuple):
-    """Where to click one of `alike` identical components, each of so many `cells` of one colour."""
+    """A place to click one of `alike` identical components, each of so many `cells` of one colour."""
 
     x: int
     y: int
@@ -301,8 +301,10 @@ class Click(NamedTuple):
 
 
 def clicks(frame: Grid, *, diagonal: bool = False, where: Mask | None = None) -> list[Click]:
-    """One place to click for each class of components of one shape and colour: on the first of them, in reading order, the cell
-    nearest to its middle."""
+    """Find one place to click for each class of components of one shape and colour.
+
+    It is, on the first of them in reading order, the cell nearest to its middle.
+    """
     components_found = objects(frame, diagonal=diagonal, where=where)
     _, first, alike = np.unique(components_found.look, return_index=True, return_counts=True)
     order = np.argsort(first)

@@ -13,14 +13,17 @@ from lawbook.errors import UsageError
 _EXTRA = re.compile(r"""^([A-Za-z0-9_.-]+).*;.*\bextra == ['"]([^'"]+)['"]""")
 
 
-def suggest_name(name: str, known: Iterable[str]) -> str:
-    """` Did you mean 'demo'?` where something known is close to `word`, else an empty string. Starts with a space."""
-    matches = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
+def suggest_name(name: str, candidates: Iterable[str]) -> str:
+    """Return ` Did you mean 'demo'?` where something known is close to `name`, else an empty string. Starts with a space."""
+    matches = difflib.get_close_matches(name.lower(), list(candidates), n=1, cutoff=0.5)
     return f" Did you mean {matches[0]!r}?" if matches else ""
 
 
 def list_entry_points(group: str) -> dict[str, EntryPoint]:
-    """Every name on offer in `group`, nothing loaded. Raises UsageError when two packages offer different things under one name."""
+    """List every name on offer in `group`, nothing loaded.
+
+    Raises UsageError when two packages offer different things under one name.
+    """
     entries: dict[str, EntryPoint] = {}
     for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
         existing = entries.setdefault(entry.name, entry)
@@ -32,7 +35,7 @@ def list_entry_points(group: str) -> dict[str, EntryPoint]:
 
 
 def load_entry_point(entry: EntryPoint, label: str) -> object:
-    """What the entry point names. what: `gym: worlds`, for the sentence. Raises UsageError when it is not to be had."""
+    """Load what the entry point names. label: `gym: worlds`, for the sentence. Raises UsageError when it is not to be had."""
     try:
         return entry.load()
     except ImportError as error:
@@ -42,7 +45,7 @@ def load_entry_point(entry: EntryPoint, label: str) -> object:
 
 
 def format_missing_package(entry: EntryPoint | None, label: str, error: ImportError) -> str:
-    """The sentence for a package that is not installed; names the extra that brings it, where its distribution declares one."""
+    """Return the sentence for a package that is not installed, with the extra that brings it, where its distribution has one."""
     package = (error.name or "").partition(".")[0]
     if not package:
         return f"{label} could not be imported ({error}); mend or reinstall the package they come from."
@@ -56,7 +59,7 @@ def format_missing_package(entry: EntryPoint | None, label: str, error: ImportEr
 
 
 def describe_missing_package(entry: EntryPoint, kind: str, source: object) -> str:
-    """The same sentence about a source that is listed without the package it names as its `package`; empty when that is there."""
+    """Return the same sentence about a source that is listed without the package it names as its `package`; else an empty text."""
     package = str(getattr(source, "package", ""))
     if not package or importlib.util.find_spec(package.partition(".")[0]) is not None:
         return ""

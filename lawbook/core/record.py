@@ -1,4 +1,4 @@
-"""What was seen: Observation, Action, Trajectory, Record. The ground floor; the only evidence there is."""
+"""Evidence: Observation, Action, Trajectory, Record. The ground floor; the only evidence there is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_CELLS = 4 << 20
 
 
 class Status(StrEnum):
-    """Where an action left the level. COMPLETED: this step completed the level (the frame already shows the next one)."""
+    """The state of the level after an action. COMPLETED: this step completed the level (the frame already shows the next one)."""
 
     RUNNING = "running"
     COMPLETED = "completed"
@@ -43,7 +43,7 @@ RESET = Action(0)
 
 
 def freeze(frame: npt.ArrayLike) -> Frame:
-    """A private, contiguous, read-only H x W uint8 copy of `frame` (some worlds change arrays they have already returned).
+    """Copy `frame` as a private, contiguous, read-only H x W uint8 array (some worlds change arrays they have already returned).
 
     Raises ValueError when it is not two-dimensional or holds a value outside 0..255.
     """
@@ -59,10 +59,10 @@ def freeze(frame: npt.ArrayLike) -> Frame:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Observation:
-    """What the world answered.
+    """An answer of the world.
 
     frames: the animation, oldest first, each H x W uint8 and read-only; the last is the settled frame.
-    status: where the action left the level.
+    status: of the level after the action.
     level: the level now being played, from 0 (after COMPLETED: the next).
     available: ids of the actions the world accepts now, RESET aside.
     """
@@ -74,24 +74,24 @@ class Observation:
 
     @property
     def frame(self) -> Frame:
-        """The settled frame."""
+        """The settled frame, H x W uint8, read-only."""
         return self.frames[-1]
 
     def to_opening(self) -> Observation:
-        """This observation as the first of a new trajectory: its settled frame, RUNNING."""
+        """Return this observation as the first of a new trajectory: its settled frame, RUNNING."""
         return Observation((self.frame,), Status.RUNNING, self.level, self.available)
 
 
 class _StoredFrames(Sequence[Frame]):
     """The frames of a step on record: the settled one lies in its trajectory's block, and is not kept a second time."""
 
-    __slots__ = ("_at", "_before", "_trajectory")
+    __slots__ = ("_earlier_frames", "_step", "_trajectory")
 
     def __init__(self, trajectory: Trajectory, step: int, animation: Sequence[Frame]) -> None:
-        self._trajectory, self._at, self._before = trajectory, step, animation
+        self._trajectory, self._step, self._earlier_frames = trajectory, step, animation
 
     def __len__(self) -> int:
-        return len(self._before) + 1
+        return len(self._earlier_frames) + 1
 
     @overload
     def __getitem__(self, index: int) -> Frame: ...
@@ -100,12 +100,13 @@ class _StoredFrames(Sequence[Frame]):
     def __getitem__(self, index: int | slice) -> Frame | Sequence[Frame]:
         if isinstance(index, slice):
             return tuple(self[i] for i in range(len(self))[index])
-        at = range(len(self))[index]
-        return self._before[at] if at < len(self._before) else self._trajectory.get_frame(self._at)
+        position = range(len(self))[index]
+        is_earlier = position < len(self._earlier_frames)
+        return self._earlier_frames[position] if is_earlier else self._trajectory.get_frame(self._step)
 
 
 class Trajectory:
-    """From the observation after a reset or level start to the next reset, completion, game over or truncation.
+    """All from the observation after a reset or level start to the next reset, completion, game over or truncation.
 
     A completing step is the last of its trajectory; its frame opens the next one.
     """
@@ -130,7 +131,7 @@ class Trajectory:
         self.steps.append((action, Observation(frames, observation.status, observation.level, observation.available)))
 
     def get_frame(self, n: int) -> Frame:
-        """The settled frame after `n` steps, H x W uint8, read-only."""
+        """Return the settled frame after `n` steps, H x W uint8, read-only."""
         view: Frame = self._settled[n]
         view.flags.writeable = False
         return view
@@ -142,6 +143,7 @@ class Trajectory:
 
     @property
     def actions(self) -> list[Action]:
+        """The n actions, in order."""
         return [action for action, _ in self.steps]
 
     @property
@@ -158,6 +160,7 @@ class Trajectory:
 
     @property
     def last(self) -> Observation:
+        """The last observation; the first one, where nothing has been done."""
         return self.steps[-1][1] if self.steps else self.first
 
     def __len__(self) -> int:

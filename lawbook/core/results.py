@@ -1,4 +1,4 @@
-"""What is asked and answered between the rooms: predictions, counterexamples, verdicts, plans. Frozen data only."""
+"""Results that pass between the packages: predictions, counterexamples, verdicts, plans. Frozen data only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lawbook.core.record import Action, Frame, Observation, Status
 
 
 class InitialObservation(NamedTuple):
-    """What a program is given of a trajectory: its first settled frame, the level (from 0), the available action ids."""
+    """A program's view of the start of a trajectory: its first settled frame, the level (from 0), the available action ids."""
 
     frame: Frame
     level: int
@@ -19,11 +19,12 @@ class InitialObservation(NamedTuple):
 
     @classmethod
     def from_observation(cls, first: Observation) -> InitialObservation:
+        """Make it from the first observation of a trajectory."""
         return cls(first.frame, first.level, first.available)
 
 
 class Prediction(NamedTuple):
-    """What a program says will be seen: the settled frame (H x W uint8) and the status."""
+    """A program's prediction: the settled frame (H x W uint8) and the status."""
 
     frame: Frame
     status: Status
@@ -31,7 +32,7 @@ class Prediction(NamedTuple):
 
 @dataclass(frozen=True)
 class ProgramError:
-    """A program that could not answer: it did not load, raised, looped, broke a limit or returned nonsense.
+    """The error of a program that could not answer: it did not load, raised, looped, broke a limit or returned nonsense.
 
     kind: short machine word (load, exception, time, memory, shape, type, exit, killed, forbidden, unrepeatable, ...); `subgoal`
     when it was the source of a subgoal that failed and not the program.
@@ -84,7 +85,10 @@ class Counterexample:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Whether a program implements its rulebook faithfully. rules: id -> where it is implemented, or what is missing."""
+    """A judgement of whether a program implements its rulebook faithfully.
+
+    rules: id -> where it is implemented, or what is missing.
+    """
 
     faithful: bool
     rules: Mapping[str, str] = field(default_factory=dict)
@@ -119,13 +123,17 @@ class Verdict:
 
     @property
     def admissible(self) -> bool:
+        """True when the proposal was accepted."""
         return self.outcome is VerdictKind.ADMISSIBLE
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a search may use. depth: longest plan in actions (None: the remaining budget). seconds: wall clock, a last resort;
-    results that must repeat are bounded by nodes."""
+    """The limits of a search.
+
+    nodes: states expanded. depth: longest plan in actions (None: the remaining budget). seconds: wall clock, a last resort; results
+    that must repeat are bounded by nodes.
+    """
 
     nodes: int = 200_000
     depth: int | None = None
@@ -184,11 +192,11 @@ class Probe:
 
 @dataclass(frozen=True)
 class ExecutionResult:
-    """What came of sending actions to the world.
+    """The outcome of sending actions to the world.
 
     actions: those really sent. observation: the last one received (None when nothing was sent).
     mismatch: how the acting member's prediction failed, if it did. falsified: all members whose prediction failed.
-    halted: why it stopped before its end, or an empty string.
+    halt_reason: why it stopped before its end, or an empty string.
     """
 
     actions: tuple[Action, ...]

@@ -1,4 +1,4 @@
-"""What a run may spend on its mind: dollars, tokens, calls, minutes. Looked at before every call; one that is reached pauses it."""
+"""Spending of a run on its mind: dollars, tokens, calls, minutes. Looked at before every call; one that is reached pauses it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ OPTIONS = {"max_dollars": float, "max_tokens": int, "max_calls": int, "max_minut
 
 @dataclass(frozen=True)
 class Caps:
-    """None: no cap. tokens: in and out, cached ones included. calls: to a provider, retries included. minutes: of the run at work.
-    Raises UsageError for what is no number from 0."""
+    """The caps on a run's spending; None: no cap. Raises UsageError for what is no number from 0.
+
+    tokens: in and out, cached ones included. calls: to a provider, retries included. minutes: of the run at work.
+    """
 
     dollars: float | None = None
     tokens: int | None = None
@@ -32,11 +34,11 @@ class Caps:
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """From the settings of a run (RunConfig as a mapping); those from before there were caps have none."""
+        """Read the caps from the settings of a run (RunConfig as a mapping); those from before there were caps have none."""
         return cls(**{field.name: settings.get(f"max_{field.name}") for field in fields(cls)})
 
     def override(self, overrides: Caps) -> Caps:
-        """These, with the others in place where there are any."""
+        """Return these, with the others in place where there are any."""
         return Caps(**(asdict(self) | {name: cap for name, cap in asdict(overrides).items() if cap is not None}))
 
 
@@ -45,7 +47,7 @@ MAX_UNREPORTED_SECONDS = 120.0
 
 
 def read_duration(body: Mapping[str, Any]) -> float:
-    """Seconds that an event says its own work took: a call of a mind, a search, a look at a proposal. 0: it says nothing."""
+    """Read the seconds that an event says its own work took: a call of a mind, a search, a look at a proposal. 0: not said."""
     verdict = body.get("verdict")
     seconds = body.get("seconds", verdict.get("seconds") if isinstance(verdict, Mapping) else None)
     return float(seconds) if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds < 1e9 else 0.0
@@ -53,10 +55,11 @@ def read_duration(body: Mapping[str, Any]) -> float:
 
 @dataclass
 class Spending:
-    """What a run has spent on its mind so far, folded from its CALL events: sums of receipts.
+    """All that a run has spent on its mind so far, folded from its CALL events: sums of receipts.
 
-    calls: requests to a provider. unpriced: calls that cost tokens and told no price. worked: seconds between events, pauses aside.
-    seen: when the last event came, on this process's own clock that nobody sets (no part of the sums).
+    calls: requests to a provider. n_unpriced: calls that cost tokens and told no price. active_seconds: between events, without
+    pauses. last_event_time, last_event_clock: when the last event came, in seconds since 1970, and on this process's own clock that
+    nobody sets (no part of the sums).
     """
 
     dollars: float = 0.0
@@ -78,9 +81,10 @@ class Spending:
         self.n_unpriced += bool(n_tokens) and price is None
 
     def add_time(self, now: float, paused: bool, reported: float = 0.0) -> None:
-        """An event at `now` (seconds since 1970); paused: nothing went on since the last; told: what it says it took (`lasted`).
+        """Add the time up to an event at `now` (seconds since 1970).
 
-        A clock that is set while the run plays takes nothing away, and adds no more than UNTOLD.
+        paused: nothing went on since the last. reported: seconds that the event says it took. A clock that is set while the run
+        plays takes nothing away, and adds no more than MAX_UNREPORTED_SECONDS.
         """
         if self.last_event_time is not None and not paused:
             self.active_seconds += min(max(0.0, now - self.last_event_time), reported + MAX_UNREPORTED_SECONDS)
@@ -88,16 +92,19 @@ class Spending:
 
 
 def check_caps(caps: Caps, spending: Spending, pending_receipt: Mapping[str, Any] | None = None) -> None:
-    """Raises MindError where a cap forbids another call, with the sentence that says which. more: a receipt not yet in the sums."""
+    """Raise MindError where a cap forbids another call, with the sentence that says which.
+
+    pending_receipt: one that is not yet in the sums.
+    """
     if caps == Caps():
         return
     total = replace(spending)
     total.add_call(pending_receipt or {})
     total.active_seconds += time.monotonic() - spending.last_event_clock
     if caps.dollars is not None and total.n_unpriced:
+        unpriced = _make_count_formatter("call")(total.n_unpriced)
         raise MindError(
-            f"The cap of {_format_money(caps.dollars)} cannot be kept: the price of "
-            f"{_make_count_formatter('call')(total.n_unpriced)} is not known. "
+            f"The cap of {_format_money(caps.dollars)} cannot be kept: the price of {unpriced} is not known. "
             "Start a run without --max-dollars, and cap --max-tokens or --max-calls instead."
         )
     for name, cap, used, format_amount in (
@@ -107,10 +114,8 @@ def check_caps(caps: Caps, spending: Spending, pending_receipt: Mapping[str, Any
         ("minutes", caps.minutes, total.active_seconds / 60, _make_count_formatter("minute")),
     ):
         if cap is not None and used >= cap:
-            raise MindError(
-                f"The cap of {format_amount(cap)} is reached ({format_amount(used)} used); resume the run with a higher "
-                f"--max-{name}."
-            )
+            amounts = f"The cap of {format_amount(cap)} is reached ({format_amount(used)} used)"
+            raise MindError(f"{amounts}; resume the run with a higher --max-{name}.")
 
 
 _RECEIPT_CHECK: ContextVar[Callable[[Mapping[str, Any]], None] | None] = ContextVar("_WATCH", default=None)
@@ -118,7 +123,7 @@ _RECEIPT_CHECK: ContextVar[Callable[[Mapping[str, Any]], None] | None] = Context
 
 @contextmanager
 def enforce_caps(caps: Caps, spending: Spending) -> Iterator[None]:
-    """In here, `allow` looks at these: a call of a mind that takes many requests is stopped before the one that is too many."""
+    """Hold these caps within the `with`: a call of many requests is stopped by `check_request` before the one that is too many."""
     token = _RECEIPT_CHECK.set(lambda receipt: check_caps(caps, spending, receipt))
     try:
         yield
@@ -127,21 +132,21 @@ def enforce_caps(caps: Caps, spending: Spending) -> Iterator[None]:
 
 
 def check_request(receipt: Mapping[str, Any]) -> None:
-    """Before every request to a provider. receipt: of the call that is going on, so far. Raises MindError at a cap."""
+    """Check the caps before a request to a provider. receipt: of the call that is going on, so far. Raises MindError at a cap."""
     check_receipt = _RECEIPT_CHECK.get()
     if check_receipt is not None:
         check_receipt(receipt)
 
 
 def read_tokens(receipt: Mapping[str, float]) -> float | None:
-    """Tokens in and out, as far as receipts tell; None when they tell nothing."""
+    """Read the tokens in and out, as far as receipts tell; None when they tell nothing."""
     total = next((receipt[name] for name in ("total_tokens", "tokens") if name in receipt), None)
     parts = [receipt[name] for name in ("input_tokens", "output_tokens") if name in receipt]
     return total if total is not None else sum(parts) if parts else None
 
 
 def read_dollars(receipt: Mapping[str, float]) -> float | None:
-    """Money, as far as receipts tell; None when they tell nothing."""
+    """Read the dollars, as far as receipts tell; None when they tell nothing."""
     return next((receipt[name] for name in ("dollars", "usd", "cost") if name in receipt), None)
 
 

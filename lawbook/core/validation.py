@@ -1,4 +1,4 @@
-"""What minds and callers hand in, made exactly what it claims to be, or refused: the one place where their types are looked at.
+"""Validation of what minds and callers hand in: made exactly what it claims to be, or refused. Types are looked at nowhere else.
 
 Everything here returns plain, private values (no subclasses, nothing that can change afterwards) or raises RefusedError with a
 sentence. What the values mean is the gate's business.
@@ -24,7 +24,7 @@ _MAX_RECEIPT_ITEMS = 32
 
 
 def validate_text(value: object, label: str, max_chars: int = MAX_TEXT_CHARS) -> str:
-    """`given` as text. what: `A note`, for the sentence."""
+    """Return a value as text. label: `A note`, for the sentence. Raises RefusedError for what is none or is too long."""
     if not isinstance(value, str):
         raise RefusedError(f"{label} is text, not {_describe_type(value)}.")
     text = str.__str__(value)
@@ -34,7 +34,7 @@ def validate_text(value: object, label: str, max_chars: int = MAX_TEXT_CHARS) ->
 
 
 def validate_action(value: object) -> Action:
-    """An Action of whole numbers that fit 31 bits, with both coordinates or none."""
+    """Return a value as an Action of whole numbers that fit 31 bits, with both coordinates or none. Raises RefusedError."""
     if type(value) is not Action:
         raise RefusedError(
             f"{_describe_type(value, capital=True)} is no action; give an Action: its id, and x and y where it is a click."
@@ -51,7 +51,7 @@ def validate_action(value: object) -> Action:
 
 
 def validate_actions(value: object) -> tuple[Action, ...]:
-    """A sequence of actions, read once."""
+    """Return a value as a sequence of actions, read once. Raises RefusedError."""
     if isinstance(value, str | Action) or not isinstance(value, Iterable):
         raise RefusedError(f"A plan is a sequence of actions, not {_describe_type(value)}.")
     validated: list[Action] = []
@@ -63,7 +63,7 @@ def validate_actions(value: object) -> tuple[Action, ...]:
 
 
 def validate_proposal(value: object) -> Proposal:
-    """A Proposal of texts, of a size that can be looked at."""
+    """Return a value as a Proposal of texts, of a size that can be looked at. Raises RefusedError."""
     if not isinstance(value, Proposal):
         raise RefusedError(
             f"{_describe_type(value, capital=True)} is no proposal; give a decision, a rulebook, files and a diagnosis."
@@ -77,6 +77,7 @@ def validate_proposal(value: object) -> Proposal:
 
 
 def validate_exploration(value: object) -> Subgoal | Probe:
+    """Return a value as a Subgoal or a Probe. Raises RefusedError."""
     if isinstance(value, Probe):
         return Probe(validate_action(value.action), validate_text(value.question, "The question of a probe"))
     if not isinstance(value, Subgoal):
@@ -89,7 +90,7 @@ def validate_exploration(value: object) -> Subgoal | Probe:
 
 
 def validate_subgoal(value: object) -> Subgoal:
-    """A Subgoal to plan for: raises RefusedError for an unusable one with the reason it brings."""
+    """Return a value as a Subgoal to plan for. Raises RefusedError, for an unusable one with the reason it brings."""
     validated = validate_exploration(value)
     if not isinstance(validated, Subgoal):
         raise RefusedError("A probe is no subgoal; give the source of `def subgoal(state) -> bool`.")
@@ -99,7 +100,7 @@ def validate_subgoal(value: object) -> Subgoal:
 
 
 def validate_judgement(value: object) -> Judgement:
-    """A Judgement that says yes or no and nothing in between."""
+    """Return a value as a Judgement that says yes or no and nothing in between. Raises RefusedError."""
     if not isinstance(value, Judgement) or not isinstance(value.faithful, bool):
         raise RefusedError("A judgement says faithful, True or False, and why.")
     if not isinstance(value.rules, Mapping) or len(value.rules) > MAX_TEXT_CHARS:
@@ -112,7 +113,7 @@ def validate_judgement(value: object) -> Judgement:
 
 
 def validate_limits(value: object) -> Limits:
-    """Limits that end a search."""
+    """Return a value as Limits that end a search. Raises RefusedError."""
     if not isinstance(value, Limits):
         raise RefusedError(f"{_describe_type(value, capital=True)} is no limits of a search; give nodes, depth and seconds.")
     if type(value.nodes) is not int or value.nodes < 1:
@@ -125,7 +126,7 @@ def validate_limits(value: object) -> Limits:
 
 
 def clean_receipt(raw_receipt: object) -> dict[str, float | int | str]:
-    """As much of a receipt as can be written down; it decides nothing, so what cannot is left out."""
+    """Keep as much of a receipt as can be written down; it decides nothing, so what cannot is left out."""
     cleaned: dict[str, float | int | str] = {}
     if isinstance(raw_receipt, Mapping):
         for name, value in raw_receipt.items():
@@ -141,7 +142,7 @@ def clean_receipt(raw_receipt: object) -> dict[str, float | int | str]:
 
 
 def describe_exception(error: BaseException) -> str:
-    """`KeyError: 'x'`, on one line and not too long, whatever its __str__ does."""
+    """Describe an error as `KeyError: 'x'`, on one line and not too long, whatever its __str__ does."""
     try:
         message = " ".join(str(error).split())[:300]
     except Exception:

@@ -1,1 +1,1 @@
-"""Minds: whoever proposes hypotheses. All of them frozen; what improves is the rulebook and the program."""
+"""Minds: the frozen proposers of hypotheses. Nothing in them learns; what improves is the rulebook and the program."""

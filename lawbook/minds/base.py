@@ -13,7 +13,7 @@ from lawbook.core.results import Judgement, Probe, Subgoal, Verdict, VerdictKind
 
 
 class Trigger(StrEnum):
-    """Why a mind is asked."""
+    """The reason for which a mind is asked."""
 
     START = "start"  # nothing is believed yet
     MISMATCH = "mismatch"  # a prediction was wrong
@@ -36,7 +36,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class Version:
-    """One earlier proposal of this member. `at`: actions that had been sent when it was made."""
+    """One earlier proposal of this member. n_actions: how many had been sent when it was made."""
 
     decision: Decision
     hypothesis: Hypothesis
@@ -48,10 +48,11 @@ class Version:
 
 @dataclass(frozen=True)
 class PeerAction:
-    """What was sent since this member last proposed, one for each action. What came back stands in the record.
+    """One sending since this member last proposed, one for each action. The answers of the world stand in the record.
 
-    at: actions sent by then, this one included; driver: the member whose plan, probe or reset it was (None: the reset of a level
-    that was over); kind: plan, probe or reset."""
+    n_actions: sent by then, this one included. driver: the member whose plan, probe or reset it was (None: the reset of a level
+    that was over). kind: plan, probe or reset.
+    """
 
     n_actions: int
     driver: int | None
@@ -68,29 +69,35 @@ class Exchange:
 
 
 class MindToolsProtocol(Protocol):
-    """What a mind may use while it thinks. Nothing here sends an action; all of it is a function of the ledger."""
+    """The tools of a mind while it thinks. Nothing here sends an action; all of it is a function of the ledger."""
 
     def python(self, code: str) -> str:
-        """What `code` prints, run in the sandbox over the record (frames as arrays, numpy, the perception helpers); capped."""
+        """Run `code` in the sandbox over the record (frames as arrays, numpy, the perception helpers); return its output, cut."""
         ...
 
     def simulate(self, actions: Sequence[Action], trajectory: int = -1, step: int | None = None) -> str:
-        """What this member's program says `actions` would show, from the present or from a place on record."""
+        """Say what this member's program predicts for `actions`, from the present or from a place on record.
+
+        trajectory: index in the record, -1 the present one. step: after how many of its actions, None after all of them.
+        """
         ...
 
     def exchange(self, step: str, request: str, ask: Callable[[], Exchange]) -> str:
-        """One inner call, whole: the ledger's answer where this very request was answered before a crash; else `ask` is called
-        and its answer, with what it cost, is durable before this returns. Raises MindError where a cap forbids the call."""
+        """Make one inner call, whole, and return its answer.
+
+        The answer is the ledger's where this very request was answered before a crash. Else `ask` is called; what it says, with its
+        cost, is durable before this returns. Raises MindError where a cap forbids the call.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Case:
-    """What a mind is shown. Read-only; the whole record, never a future observation.
+    """All that a mind is shown. Read-only; the whole record, never a future observation.
 
     hypothesis: this member's text, admissible or falsified (None at the start). admissible: may it steer?
-    verdict: what was said of the last proposal, or the mismatch that falsified the hypothesis. refusal: why the last answer to
-    `explore` could not be used (empty: it could).
+    verdict: on the last proposal, or the mismatch that falsified the hypothesis. refusal: why the last answer to `explore` could
+    not be used (empty: it could).
     call: number of this call to this member's mind, from 0; seed: seeds it. A mind's answer is a function of
     (record and the rest of this case, seed, call), so that a resumed run goes the same way.
     """
@@ -120,7 +127,7 @@ class Case:
 
 
 class Mind(Protocol):
-    """Whoever proposes. `proposes` False: it only explores, and needs a protocol without a model requirement."""
+    """A proposer of hypotheses. `proposes` False: it only explores, and needs a protocol without a model requirement."""
 
     name: str
     proposes: bool
@@ -130,20 +137,20 @@ class Mind(Protocol):
         ...
 
     def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
-        """Is the program faithful to the rulebook (Eq. 21)?"""
+        """Judge whether the program is faithful to the rulebook (Eq. 21). Raises MindError when no answer can be had."""
         ...
 
     def explore(self, case: Case) -> Subgoal | Probe:
-        """No plan: an intermediate target, or one action with its question."""
+        """Choose an intermediate target, or one action with its question, where no plan is known. Raises MindError."""
         ...
 
     def receipt(self) -> Mapping[str, float | int | str]:
-        """What the last call cost, failed or not: tokens, dollars, prompt version, retries. Empty when it costs nothing."""
+        """Return the cost of the last call, failed or not: tokens, dollars, prompt version, retries. Empty when it is free."""
         ...
 
 
 def judge_by_citations(hypothesis: Hypothesis) -> Judgement:
-    """The mechanical judge: faithful when the rulebook has rules, each is cited in the code, and the code cites no other."""
+    """Judge mechanically: faithful when the rulebook has rules, each is cited in the code, and the code cites no other."""
     citations = find_rule_citations(hypothesis)
     rules = {rule: ", ".join(citations.citations.get(rule, ())) or "not cited by any line of code" for rule in citations.rules}
     if not citations.rules:
@@ -159,12 +166,14 @@ def judge_by_citations(hypothesis: Hypothesis) -> Judgement:
 
 @runtime_checkable
 class MindSource(Protocol):
-    """What an entry point in the group `lawbook.minds` resolves to; its name is the word before the first colon."""
+    """The object that an entry point in the group `lawbook.minds` names; its name is the word before the first colon."""
 
     summary: str
 
-    def names(self) -> Iterable[tuple[str, str]]: ...
+    def names(self) -> Iterable[tuple[str, str]]:
+        """Return (address, description) of every mind on offer, or of every form of address."""
+        ...
 
     def make(self, argument: str) -> Mind:
-        """`argument` is what follows the first colon, or an empty string. Raises UsageError with a sentence."""
+        """Make the mind of `argument`: all that follows the first colon, or an empty string. Raises UsageError with a sentence."""
         ...

@@ -26,7 +26,7 @@ class FallbackMind:
         self._seed_hypotheses: dict[int, Hypothesis] = {}
 
     def propose(self, case: Case) -> Proposal:
-        """The mind's; but the seed's as long as this member has proposed nothing."""
+        """Propose as the mind does; as long as this member has proposed nothing, as the seed does. Raises MindError."""
         self._begin_call()
         seed_proposal = self._propose_seed(case)
         if seed_proposal is None:
@@ -37,7 +37,7 @@ class FallbackMind:
         return replace(seed_proposal, diagnosis=f"Seeded by {self.seed.name}: {seed_proposal.diagnosis}".strip(" :"))
 
     def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
-        """The mind's; the seed judges what it wrote itself."""
+        """Judge as the mind does; a text that the seed wrote is judged by the seed. Raises MindError."""
         self._begin_call()
         if self.seed is None or not self._is_first_proposal(case) or self._find_seed_hypothesis(case) != hypothesis:
             return self._register_call(self.mind).judge(case, hypothesis)
@@ -45,7 +45,10 @@ class FallbackMind:
         return self._register_call(self.seed).judge(case, hypothesis)
 
     def explore(self, case: Case) -> Subgoal | Probe:
-        """The mind's; but one action of the fallback's where the mind's answer is of no use, or its last one was of none."""
+        """Explore as the mind does; with one action of the fallback's where the mind's answer, or its last one, was of no use.
+
+        Raises MindError where the mind fails and there is no fallback.
+        """
         self._begin_call()
         if self.fallback is None:
             return self._register_call(self.mind).explore(case)
@@ -58,7 +61,7 @@ class FallbackMind:
         return fallback_answer if isinstance(fallback_answer, Probe) else answer or self._register_call(self.mind).explore(case)
 
     def receipt(self) -> Mapping[str, float | int | str]:
-        """What everybody cost who was asked in the last call, with whose answer it was."""
+        """Return the sum of the costs of all who were asked in the last call, with the name of the one whose answer it was."""
         costs: dict[str, float | int | str] = {}
         for mind in self._called_minds:
             for name, value in mind.receipt().items():
@@ -97,7 +100,7 @@ class FallbackMind:
 
 
 def make_mind_with_fallback(address: str, *, images: bool = False, seed_with: str = "", fallback: str = "") -> Mind:
-    """The mind of a run as it was asked for. images: show it pictures too. Raises UsageError."""
+    """Make the mind of a run as it was asked for. images: show it pictures too. Raises UsageError."""
     mind = make_mind(address, images=images)
     if not seed_with and not fallback:
         return mind

@@ -22,13 +22,15 @@ class GraphMind:
     proposes = False
 
     def propose(self, case: Case) -> Proposal:
+        """Raise MindError, always: this mind proposes nothing."""
         raise MindError("The mind graph proposes nothing; play it with --protocol vanilla.")
 
     def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
+        """Judge by citations alone: the rules that the code names in comments."""
         return judge_by_citations(hypothesis)
 
     def explore(self, case: Case) -> Probe:
-        """The first action of the shortest known way to a frame with an untried action; that action where it is this frame."""
+        """Choose the first action of the shortest known way to a frame with an untried action; that action where it is here."""
         graph, frames = _build_graph(case)
         observation = case.record.current.last
         action_ids = tuple(observation.available or case.interface.actions)
@@ -52,6 +54,7 @@ class GraphMind:
         return Probe(action, "Everything within reach has been tried; once more?")
 
     def receipt(self) -> Mapping[str, float | int | str]:
+        """Return an empty receipt: it costs nothing."""
         return {}
 
 
@@ -82,9 +85,11 @@ class GraphSource:
     summary = "Remembers transitions and walks to the nearest untried action; proposes nothing (protocol vanilla)."
 
     def names(self) -> Iterable[tuple[str, str]]:
+        """Return the one address there is, with its summary."""
         return [("graph", self.summary)]
 
     def make(self, argument: str) -> GraphMind:
+        """Make the mind. Raises UsageError for any argument."""
         if argument:
             raise UsageError(f"The mind graph takes nothing after a colon, not {argument!r}; write --mind graph.")
         return GraphMind()

@@ -19,12 +19,15 @@ class RandomMind:
     proposes = False
 
     def propose(self, case: Case) -> Proposal:
+        """Raise MindError, always: this mind proposes nothing."""
         raise MindError("The mind random proposes nothing; play it with --protocol vanilla.")
 
     def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
+        """Judge by citations alone: the rules that the code names in comments."""
         return judge_by_citations(hypothesis)
 
     def explore(self, case: Case) -> Probe:
+        """Choose any available action, uniformly; a click goes to any cell of the frame."""
         rng = Random(f"random:{case.seed}:{case.call}")
         observation = case.record.last
         action = rng.choice((observation.available if observation else ()) or case.interface.actions)
@@ -34,6 +37,7 @@ class RandomMind:
         return Probe(Action(action, rng.randrange(width), rng.randrange(height)), "What comes of it?")
 
     def receipt(self) -> Mapping[str, float | int | str]:
+        """Return an empty receipt: it costs nothing."""
         return {}
 
 
@@ -43,9 +47,11 @@ class RandomSource:
     summary = "Any available action, uniformly; proposes nothing (protocol vanilla)."
 
     def names(self) -> Iterable[tuple[str, str]]:
+        """Return the one address there is, with its summary."""
         return [("random", self.summary)]
 
     def make(self, argument: str) -> RandomMind:
+        """Make the mind. Raises UsageError for any argument."""
         if argument:
             raise UsageError(f"The mind random takes nothing after a colon, not {argument!r}; write --mind random.")
         return RandomMind()

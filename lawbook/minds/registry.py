@@ -10,11 +10,12 @@ GROUP = "lawbook.minds"
 
 
 def list_mind_names() -> list[str]:
+    """Return the name of every mind on offer, the words before the first colon."""
     return list(plugins.list_entry_points(GROUP))
 
 
 def load_mind_source(name: str) -> MindSource:
-    """Raises UsageError for one that is not there or cannot be had."""
+    """Load the source of a mind by its name. Raises UsageError for one that is not there or cannot be had."""
     entry_points = plugins.list_entry_points(GROUP)
     if name not in entry_points:
         raise UsageError(
@@ -27,7 +28,7 @@ def load_mind_source(name: str) -> MindSource:
 
 
 def make_mind(address: str, *, images: bool = False) -> Mind:
-    """The mind called `name` or `name:argument`. images: one that is shown pictures too. Raises UsageError."""
+    """Make the mind called `name` or `name:argument`. images: one that is shown pictures too. Raises UsageError."""
     name, _, argument = address.partition(":")
     source = load_mind_source(name)
     if not images:

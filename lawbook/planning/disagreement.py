@@ -1,4 +1,4 @@
-"""Where members part: every way that could be taken from here, rolled in every member's program."""
+"""Disagreement of members: every way that could be taken from here, rolled in every member's program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _QUESTION_PATTERN = re.compile(r"What does action \d+ show here\? Of members [\d
 def find_disagreements(
     programs: Mapping[int, Program], trajectory: Trajectory, plans: Sequence[tuple[Action, ...]], clicks: Collection[int] | None
 ) -> list[DisagreementCandidate]:
-    """The plans (one a class, in their order), then each single action from here that begins none of them.
+    """Find the plans (one a class, in their order), then each single action from here that begins none of them.
 
     clicks: ids that need a place, and so are no single actions; None: the plans only. A member whose program fails on a way
     foresees nothing from there on. That the level is over costs a reset and the way back here.
@@ -39,13 +39,13 @@ def find_disagreements(
 
 
 def format_question(disagreement: DisagreementCandidate) -> str:
-    """What sending it answers, in a sentence."""
+    """Say in a sentence what sending it answers."""
     sides = " and ".join(", ".join(map(str, part)) for part in disagreement.parts)
     return f"What does action {disagreement.actions[0].id} show here? Of members {sides} each side foresees something else."
 
 
 def is_disagreement_question(question: str) -> bool:
-    """Whether these are words of `question`: an action is sent because of what members foresee."""
+    """Return whether these are words of `format_question`: an action is sent because of what members foresee."""
     return _QUESTION_PATTERN.fullmatch(question) is not None
 
 

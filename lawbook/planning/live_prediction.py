@@ -1,4 +1,4 @@
-"""What each member predicts, live: one worker a member, standing where the present trajectory has got to. Never searched in."""
+"""Live predictions: one worker a member, standing where the present trajectory has got to. Never searched in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LivePredictor:
         self._workers: dict[int, Worker] = {}
 
     def load_program(self, member: int, hypothesis: Hypothesis) -> Program | ProgramError:
-        """The loaded program of this member's hypothesis; loaded once for each version."""
+        """Load the program of this member's hypothesis; once for each version."""
         cached = self._programs.get(member)
         if cached is not None and cached[0].has_same_program(hypothesis):
             return cached[1]
@@ -55,10 +55,11 @@ class LivePredictor:
         return Prediction(replay.frames[-1].copy(), replay.statuses[-1])
 
     def has_worker(self, member: int) -> bool:
+        """Return whether a worker stands for this member."""
         return member in self._workers
 
     def predict_step(self, member: int, action: Action) -> Prediction | ProgramError:
-        """What `action` is predicted to show. The worker stands behind it afterwards, or after a Fault nowhere."""
+        """Predict what `action` will show. The worker stands behind it afterwards, or after a ProgramError nowhere."""
         prediction = self._workers[member].step(action)
         if isinstance(prediction, ProgramError):
             self.drop_worker(member)
@@ -71,13 +72,16 @@ class LivePredictor:
             worker.close()
 
     def close(self) -> None:
+        """Close every worker."""
         for member in list(self._workers):
             self.drop_worker(member)
 
 
 def retry_on_host_fault[**P, T](function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What came of running a program (a Fault or Verdict where it failed): once more where it was killed or late, for somebody
-    else may have killed it, or used up this machine's time; a program that does it itself does it again."""
+    """Run a program (a ProgramError or Verdict comes back where it failed); once more where it was killed or late.
+
+    Somebody else may have killed it, or used up this machine's time; a program that does it itself does it again.
+    """
     result = function(*args, **kwargs)
     fault = result if isinstance(result, ProgramError) else result.fault if isinstance(result, Verdict) else None
     return function(*args, **kwargs) if fault is not None and fault.kind in _HOST_FAULT_KINDS else result

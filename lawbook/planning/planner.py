@@ -13,11 +13,11 @@ from lawbook.sandbox.host import Program
 def find_plan(
     program: Program, trajectory: Trajectory, limits: Limits, subgoal: str | None = None, clicks: Sequence[int] = ()
 ) -> Plan | NoPlan | ProgramError:
-    """The shortest way within `limits` from where `here` has got to, to a state where the goal is predicted.
+    """Find the shortest way within `limits` from where `trajectory` has got to, to a state where the goal is predicted.
 
     subgoal: source of `def subgoal(state) -> bool`; None: the program's own `is_goal`. clicks: ids that need x and y. A state
-    reached by replay in a fresh worker is the only start there is. Returns Fault(kind="unrepeatable") when the second worker
-    arrives elsewhere than the first. Whatever goes wrong where a subgoal's code runs beside the program is a Fault of kind
+    reached by replay in a fresh worker is the only start there is. Returns ProgramError(kind="unrepeatable") when the second worker
+    arrives elsewhere than the first. Whatever goes wrong where a subgoal's code runs beside the program is a ProgramError of kind
     `subgoal`: it says nothing against the program, which cannot be told from it there.
     """
     worker = program.start_worker()

@@ -16,7 +16,7 @@ POLICIES = (UNIFORM, DISAGREE)
 
 
 def group_plans(plans: Mapping[int, Plan]) -> list[list[int]]:
-    """Members grouped by identical nonempty plans, in order of their first member. Empty plans belong to no class."""
+    """Group members by identical nonempty plans, in order of their first member. Empty plans belong to no class."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for member in sorted(plans):
         if plans[member].actions:
@@ -30,7 +30,7 @@ def draw_class(groups: list[list[int]], seed: int, n_draws: int) -> int:
 
 
 def draw_explorer(members: list[int], seed: int, n_actions: int) -> int:
-    """Which member explores when none has a plan, uniformly; a function of the seed and how many actions came before."""
+    """Draw the member that explores when none has a plan, uniformly; a function of the seed and how many actions came before."""
     return random.Random(f"explorer:{seed}:{n_actions}").choice(members)
 
 
@@ -52,7 +52,7 @@ class DisagreementCandidate:
 
     @property
     def information_bits(self) -> float:
-        """What that action tells of who is right, every member being as likely: the entropy of the parts, in bits."""
+        """The entropy, in bits, of the parts into which that action splits the members, each as likely to be right."""
         total = sum(map(len, self.parts))
         return -sum(len(part) / total * log2(len(part) / total) for part in self.parts)
 
@@ -60,9 +60,9 @@ class DisagreementCandidate:
 def build_disagreement(
     actions: tuple[Action, ...], class_index: int | None, member_predictions: Mapping[int, Sequence[Prediction]], recovery_cost: int
 ) -> DisagreementCandidate:
-    """A way with what members foresee of it: for each member, one prediction an action (fewer where its program fails on it).
+    """Build a way with what members foresee of it: for each member, one prediction an action (fewer where its program fails).
 
-    back: what a game over costs from here.
+    recovery_cost: actions that a game over costs from here.
     """
     for step in range(len(actions)):
         parts: dict[tuple[Status, bytes] | None, list[int]] = {}
@@ -83,8 +83,11 @@ def _make_outcome_key(prediction: Prediction) -> tuple[Status, bytes]:
 
 
 def choose_disagreement(disagreements: Sequence[DisagreementCandidate]) -> DisagreementCandidate:
-    """Which way to take. A plan that every member foresees to complete the level settles it, the shortest of those; else the way
-    whose action of parting tells most, of these the one that gets there soonest, a plan before a mere probe."""
+    """Choose which way to take.
+
+    A plan that every member foresees to complete the level settles it, the shortest of those; else the way whose action of parting
+    tells most, of these the one that gets there soonest, a plan before a mere probe.
+    """
     unanimous = [
         disagreement for disagreement in disagreements if disagreement.class_index is not None and len(disagreement.parts) == 1
     ]

@@ -39,7 +39,7 @@ def replan_completed_levels(
 
 
 def find_completing_trajectories(record: Record) -> Iterator[Trajectory]:
-    """The first completing trajectory of every completed level, in order of level."""
+    """Find the first completing trajectory of every completed level, in order of level."""
     by_level: dict[int, Trajectory] = {}
     for trajectory in record:
         if trajectory.last.status is Status.COMPLETED:
@@ -60,9 +60,10 @@ def _replan_level(program: Program, trajectory: Trajectory, clicks: Sequence[int
 
 
 def describe_regressions(planned_before: set[int], results: Sequence[ReplanResult]) -> str:
-    """What a mind is told after its program changed: levels it planned before and does not now, and those that it cannot plan.
+    """Describe the levels that a changed program plans no more, or cannot plan, for its mind.
 
-    before: levels that the program before it plans. Empty when there is nothing to tell. Levels are told as minds count: from 0.
+    planned_before: levels that the program before it plans. Empty when there is nothing to tell. Levels are told as minds count:
+    from 0.
     """
     regressions = [
         result for result in results if result.planned_length is None and (result.level in planned_before or result.exhausted)

@@ -1,4 +1,4 @@
-"""What must hold before a proposal is accepted: decision rules, shape, exact replay of the whole record, fidelity (Eq. 16-21)."""
+"""Acceptance of a proposal: decision rules, shape, exact replay of the whole record, fidelity (Eq. 16-21)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def evaluate_proposal(
     protocol: Protocol,
     judge: Callable[[Hypothesis], Judgement],
 ) -> Verdict:
-    """The gate's answer to a proposal of `member`. Changes nothing. `judge` is asked last, and only where fidelity is needed."""
+    """Evaluate a proposal of `member`. Changes nothing. `judge` is asked last, and only where fidelity is needed."""
     violation = proposal.unusable or gate.find_broken_rule(protocol, member.hypothesis, member.admissible, proposal)
     if violation:
         return Verdict(VerdictKind.REFUSED, violation)

@@ -39,7 +39,7 @@ class ActionExecutor:
                 self._determinism_checker.add_step(index, trajectory.first, action, observation)
 
     def validate(self, *actions: Action) -> ProgramError | None:
-        """Why these cannot be sent from here: only of the first is it known whether the world accepts it then."""
+        """Say why these cannot be sent from here: only of the first is it known whether the world accepts it then."""
         for k, action in enumerate(actions):
             refusal = explain_refusal(self.world.spec, self.event_log.state.record.current.last, action, check_availability=k == 0)
             if refusal:
@@ -84,7 +84,7 @@ class ActionExecutor:
         return self.send(action, predictions, member)
 
     def open(self) -> None:
-        """The first observation (H_0). Costs nothing."""
+        """Open the world for the first observation (H_0). Costs nothing."""
         observation = self.world.reset()
         with self.event_log.batch():
             self._receive(None, observation, {}, None)
@@ -104,7 +104,7 @@ class ActionExecutor:
                 raise
 
     def falsify(self, member: int, verdict: Verdict) -> None:
-        """A wrong prediction, by whoever: this member does not steer again until it has been mended."""
+        """Falsify a member, whose prediction was wrong: it does not steer again until it has been mended."""
         self.event_log.append_verdict(member, "prediction", verdict)
         self.predictor.drop_worker(member)
 
@@ -201,7 +201,7 @@ class ActionExecutor:
         return ExecutionResult(() if action is None else (action,), observation, mismatch, tuple(falsified), halt_reason)
 
     def after_observation(self, contradiction: str = "") -> list[int]:
-        """What follows from the last observation: members enter a trajectory that begins, and a run that is over ends.
+        """Do what follows from the last observation: members enter a trajectory that begins, and a run that is over ends.
 
         Returns whom the new trajectory falsifies. Asked again it does nothing twice: a resumed run asks, since the observation may
         have been written down and the host have failed then. Raises HostError.

@@ -23,6 +23,7 @@ class EventLog:
         self._pending: list[Event] | None = None
 
     def append(self, kind: EventKind, body: Mapping[str, Any]) -> Event:
+        """Append one event to the ledger and fold it into the state."""
         event = self.ledger.append(kind, body)
         self.state.apply(event, self.ledger)
         if self._pending is None:
@@ -33,7 +34,7 @@ class EventLog:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """Events that belong together: listeners are told when all stand, since one that fails must not come between them."""
+        """Append events that belong together: listeners are told when all stand, since one that fails must not come between."""
         pending: list[Event] = []
         self._pending = pending
         try:
@@ -48,10 +49,14 @@ class EventLog:
             listener(event)
 
     def append_verdict(self, member: int, about: str, verdict: Verdict) -> Event:
-        """about: `proposal`, `prediction` (a live one was wrong, the member is falsified), `explore` (an unusable answer)."""
+        """Append a verdict.
+
+        about: `proposal`, `prediction` (a live one was wrong, the member is falsified), `explore` (an unusable answer).
+        """
         return self.append(EventKind.VERDICT, {"member": member, "about": about, "verdict": pack_verdict(verdict)})
 
     def commit(self) -> None:
+        """Make all that was appended durable."""
         self.ledger.commit()
 
     def finish(self, outcome: RunOutcome, sentence: str) -> None:

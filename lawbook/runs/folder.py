@@ -34,9 +34,12 @@ _RANGES = {
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a run was asked for. nodes: most states a search expands (results repeat). memory_mb: for one program.
-    policy: how one of several classes of plans is taken (population.POLICIES). images, seed_with, fallback: see minds.helped.
-    max_...: what its mind may cost (caps.Caps), as long as no resume has said otherwise."""
+    """The settings that a run was asked for.
+
+    nodes: most states a search expands (results repeat). memory_mb: for one program. policy: how one of several classes of plans is
+    taken (population.POLICIES). images, seed_with, fallback: see minds.fallback. max_...: what its mind may cost (spending.Caps),
+    as long as no resume has said otherwise.
+    """
 
     world: str
     mind: str = "induce"
@@ -76,23 +79,27 @@ class RunFolder:
 
     @property
     def toml(self) -> Path:
+        """The path of run.toml."""
         return self.path / "run.toml"
 
     @property
     def ledger(self) -> Path:
+        """The path of the ledger."""
         return self.path / "ledger.sqlite"
 
     @property
     def memory(self) -> Path:
+        """The path of the accepted versions."""
         return self.path / "memory"
 
     @property
     def report(self) -> Path:
+        """The path of the report."""
         return self.path / "report.html"
 
     @classmethod
     def create(cls, out: Path, config: RunConfig) -> RunFolder:
-        """A new folder in `out`, named by time and world, with its run.toml. Raises UsageError when it cannot be written."""
+        """Create a folder in `out`, named by time and world, with its run.toml. Raises UsageError when it cannot be written."""
         world_name = "arc" if config.world.startswith("arc:") else config.world.split("?")[0]  # no path is to hold a game's name
         slug = re.sub(r"[^a-z0-9]+", "-", world_name.lower()).strip("-")[:40]
         settings = {name: value for name, value in asdict(config).items() if value is not None}  # TOML has no nothing
@@ -114,7 +121,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """An existing one. Raises UsageError when it is no run folder."""
+        """Open an existing one. Raises UsageError when it is no run folder."""
         folder = cls(path)
         for required_file in (folder.toml, folder.ledger):
             if not required_file.is_file():
@@ -122,7 +129,7 @@ class RunFolder:
         return folder
 
     def load_config(self) -> RunConfig:
-        """Raises UsageError for a file that is broken or holds what this version does not know."""
+        """Load the settings. Raises UsageError for a file that is broken or holds what this version does not know."""
         try:
             table: dict[str, Any] = tomllib.loads(self.toml.read_text(encoding="utf-8"))["run"]
             types = {field.name: type(field.default) if field.name != "world" else str for field in fields(RunConfig)}
@@ -144,7 +151,7 @@ def list_runs(out: Path) -> Iterator[RunFolder]:
 
 
 def collect_versions() -> dict[str, str]:
-    """Versions of everything that can change what a run sees or does."""
+    """Collect the versions of everything that can change what a run sees or does."""
     package_versions = {"lawbook": __version__, "python": platform.python_version(), "machine": platform.machine()}
     for package in PACKAGES:
         try:

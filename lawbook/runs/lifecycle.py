@@ -110,7 +110,7 @@ def resume_run(
 
 
 def make_run_mind(config: RunConfig) -> Mind:
-    """The mind that a run was asked for, with its help. Raises UsageError."""
+    """Make the mind that a run was asked for, with its help. Raises UsageError."""
     return make_mind_with_fallback(config.mind, images=config.images, seed_with=config.seed_with, fallback=config.fallback)
 
 

@@ -41,12 +41,14 @@ class MindTools:
         self._request_counts: Counter[str] = Counter()
 
     def python(self, code: str) -> str:
+        """Run `code` in the sandbox over the record; return what it prints."""
         try:
             return self._python(code)
         except RefusedError as refusal:
             return str(refusal)
 
     def simulate(self, actions: Sequence[Action], trajectory: int = -1, step: int | None = None) -> str:
+        """Say what this member's program predicts for `actions`, from the present or from a place on record."""
         try:
             previous_frame = self._prefix(trajectory, step).last.frame
             predictions = self._simulate(actions, trajectory, step)
@@ -61,7 +63,7 @@ class MindTools:
         return frame_text.clip_text("\n".join(lines), MAX_SIMULATION_CHARS)
 
     def exchange(self, step: str, request: str, ask: Callable[[], Exchange]) -> str:
-        """The answer to `request`, from the ledger or from `ask`. The same request twice in one call of the mind is two exchanges.
+        """Return the answer to `request`, from the ledger or from `ask`. One request, twice in a call of the mind, makes two.
 
         Raises MindError: a cap is reached, or whatever `ask` raises; what a failed call cost (its `receipt`) is written down too.
         """

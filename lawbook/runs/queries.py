@@ -1,4 +1,4 @@
-"""What can be asked of a run without changing it: the reading half of a session, for our loop and for every door."""
+"""Queries of a run, none of which changes it: the reading half of a session, for our loop and for every door."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from lawbook.runs.state import Member, RunOutcome, State
 
 @dataclass(frozen=True)
 class RunStatus:
-    """Where a run stands. level from 0; sent, left: actions; unpredicted: actions that may still go without a prediction, None:
-    any number; admissible: members that may steer; due: members whose mind is to reflect."""
+    """The standing of a run.
+
+    level from 0; sent, left: actions; unpredicted: actions that may still go without a prediction, None: any number; admissible:
+    members that may steer; due: members whose mind is to reflect.
+    """
 
     status: Status
     level: int
@@ -42,14 +45,17 @@ class RunQueries:
 
     @property
     def state(self) -> State:
+        """The state of the run, folded from its ledger."""
         return self.event_log.state
 
     @property
     def record(self) -> Record:
+        """The record so far."""
         return self.state.record
 
     @property
     def outcome(self) -> RunOutcome | None:
+        """The outcome of the run; None while it goes on."""
         return self.state.outcome
 
     @property
@@ -59,21 +65,22 @@ class RunQueries:
 
     @property
     def ahead(self) -> Sequence[Prediction]:
-        """What the rest of the plan being followed is predicted to show; empty where the ledger does not say."""
+        """Return what the rest of the plan being followed is predicted to show; empty where the ledger does not say."""
         active, get_frame = self.state.active_plan, self.event_log.ledger.get_frame
         return [Prediction(get_frame(frame), status) for frame, status in active.predictions[active.n_sent :]] if active else ()
 
     def list_admissible_members(self) -> list[int]:
+        """List the members that may steer."""
         return [m.index for m in self.state.members if m.admissible]
 
     def list_due_members(self) -> list[int]:
-        """Members whose mind is to reflect now. None where the protocol asks for no hypothesis."""
+        """List the members whose mind is to reflect now. None where the protocol asks for no hypothesis."""
         if self.outcome or not self.protocol.needs_hypothesis:
             return []
         return [m.index for m in self.state.members if m.is_due]
 
     def get_status(self) -> RunStatus:
-        """Where the run stands, budget and allowance included."""
+        """Return where the run stands, budget and allowance included."""
         allowance, last_observation = self.protocol.get_allowance(self.budget), self.record.last
         return RunStatus(
             status=last_observation.status if last_observation else Status.RUNNING,
@@ -88,7 +95,7 @@ class RunQueries:
         )
 
     def get_observation(self, trajectory: int = -1, step: int = -1) -> Observation:
-        """What was seen: by default last; else after `step` actions of a trajectory (0: its first). Raises RefusedError."""
+        """Return what was seen: by default last; else after `step` actions of a trajectory (0: its first). Raises RefusedError."""
         try:
             selected = self.record.trajectories[trajectory]
             step = range(len(selected) + 1)[step]
@@ -99,23 +106,23 @@ class RunQueries:
         return selected.steps[step - 1][1] if step else selected.first
 
     def get_history(self, member: int = 0) -> tuple[Version, ...]:
-        """Every proposal of a member that was settled, in order, refused ones too."""
+        """Return every proposal of a member that was settled, in order, refused ones too."""
         return tuple(self._get_member(member).history)
 
     def get_counterexample(self, member: int = 0) -> Counterexample | None:
-        """Where this member's last proposal, or its standing program, was last found wrong."""
+        """Return where this member's last proposal, or its standing program, was last found wrong."""
         verdict = self._get_member(member).verdict
         return verdict.counterexample if verdict else None
 
     def load_version(self, version: int, member: int = 0) -> Hypothesis:
-        """An accepted version of a member (from 1), to read or to propose again. Raises RefusedError when there is none."""
+        """Load an accepted version of a member (from 1), to read or to propose again. Raises RefusedError when there is none."""
         try:
             return self.git.load(f"m{self._get_member(member).index}-i{version}")
         except UsageError as error:
             raise RefusedError(str(error)) from error
 
     def diff_versions(self, old: int, new: int, member: int = 0) -> str:
-        """What changed from one accepted version of a member to another, as a unified diff. Raises RefusedError."""
+        """Return what changed from one accepted version of a member to another, as a unified diff. Raises RefusedError."""
         index = self._get_member(member).index
         try:
             return self.git.diff(f"m{index}-i{old}", f"m{index}-i{new}")
@@ -123,7 +130,7 @@ class RunQueries:
             raise RefusedError(str(error)) from error
 
     def get_prefix(self, trajectory: int = -1, step: int | None = None) -> Trajectory:
-        """A trajectory as it was after `step` actions (None: all it has), for simulating from there. Raises RefusedError."""
+        """Return a trajectory as it was after `step` actions (None: all), for simulating from there. Raises RefusedError."""
         self.get_observation(trajectory, -1 if step is None else step)
         selected = self.record.trajectories[trajectory]
         prefix = Trajectory(selected.first)

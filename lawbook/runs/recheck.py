@@ -42,7 +42,7 @@ class RecheckReport:
 
 
 def load_program_files(folder: Path) -> dict[str, str]:
-    """The modules in a folder, as files of a program. Raises UsageError when there is none that defines the contract."""
+    """Load the modules in a folder as files of a program. Raises UsageError when there is none that defines the contract."""
     try:
         files = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
     except (OSError, UnicodeDecodeError) as error:
@@ -87,7 +87,7 @@ def recheck_run(
 
 
 def explain_fall(member: Member, record: Record) -> str:
-    """Why nothing of this member stands; empty where something does."""
+    """Say why nothing of this member stands; empty where something does."""
     if member.admissible:
         return ""
     if member.hypothesis is None:

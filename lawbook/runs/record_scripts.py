@@ -28,9 +28,10 @@ bytes within 10 seconds; nothing is kept from one run to the next."""
 def run_script(
     host: Host, record: Record, code: str, *, seconds: float = DEFAULT_TIMEOUT_S, max_bytes: int = MAX_OUTPUT_BYTES
 ) -> str:
-    """What `code` prints, with the sentence of what stopped it where something did. See GUIDE for what it finds.
+    """Run `code` over the record; return what it prints, with the sentence of what stopped it where something did.
 
-    Runs in a fresh sandboxed process; a trajectory's frames go in, nothing but text comes out. Never raises for what the code does.
+    See GUIDE for what it finds. Runs in a fresh sandboxed process, for `seconds` at most; a trajectory's frames go in, nothing but
+    text comes out. Never raises for what the code does.
     """
     if len(code) > MAX_CODE_CHARS:
         return f"Code of {len(code):,} characters is too long; keep it under {MAX_CODE_CHARS:,}."
@@ -46,7 +47,10 @@ def run_script(
 
 
 def pack_record(record: Record) -> tuple[list[dict[str, Any]], list[bytes]]:
-    """(a row for each trajectory, blobs of frames that the rows name by number), the newest frames within the limits."""
+    """Pack the record as (a row for each trajectory, blobs of frames that the rows name by number), the newest frames first.
+
+    As many frames as the limits allow.
+    """
     rows: list[dict[str, Any]] = []
     blobs: list[bytes] = []
     settled_left, animation_left = MAX_SETTLED_BYTES, MAX_ANIMATION_BYTES

@@ -87,7 +87,7 @@ class Session(RunQueries):
         return members
 
     def pick_explorer(self) -> int | None:
-        """Whose mind explores: an admissible member, else any, drawn. None: nothing may be sent any more without a model."""
+        """Pick the member whose mind explores: an admissible one, else any, drawn. None: nothing may be sent without a model."""
         allowance = self.protocol.get_allowance(self.budget)
         if not self.list_admissible_members() and allowance is not None and self.state.n_unpredicted >= allowance:
             return None
@@ -95,7 +95,7 @@ class Session(RunQueries):
         return population.draw_explorer(members, self.seed, self.state.n_actions)
 
     def build_case(self, member: int, trigger: Trigger | None = None) -> Case:
-        """What this member's mind is shown."""
+        """Build what this member's mind is shown."""
         self._get_member(member)
         mind_tools = MindTools(
             self.event_log, member, self.run_python, lambda *args: self.simulate(args[0], member, *args[1:]), self.get_prefix
@@ -106,7 +106,7 @@ class Session(RunQueries):
         return replace(case, tools=mind_tools)
 
     def run_python(self, code: str) -> str:
-        """What `code` prints, run over the record in the sandbox (analysis.GUIDE says what it finds there). Changes nothing."""
+        """Run `code` over the record in the sandbox; return what it prints. Changes nothing. See record_scripts.GUIDE."""
         return record_scripts.run_script(self.host, self.record, validation.validate_text(code, "The code"))
 
     # -- asking the mind -----------------------------------------------------------------------------------------------------
@@ -116,7 +116,10 @@ class Session(RunQueries):
     @overload
     def call_mind(self, member: int, op: Literal["explore"]) -> Subgoal | Probe: ...
     def call_mind(self, member: int, op: Literal["propose", "explore"]) -> Proposal | Subgoal | Probe:
-        """The mind's answer: from the ledger if a crash came before it had any consequence, else asked for and written down."""
+        """Return the mind's answer: from the ledger if a crash came before it had any consequence, else asked for and written down.
+
+        Raises MindError.
+        """
         ledger, mind = self.event_log.ledger, self.mind
         if mind is None:
             raise MindError("No mind is at work in this run; propose and act through its doors.")
@@ -139,7 +142,7 @@ class Session(RunQueries):
     # -- believing -----------------------------------------------------------------------------------------------------------
 
     def propose(self, proposal: Proposal, member: int = 0) -> Verdict:
-        """The only way to an accepted hypothesis. A refusal replaces nothing.
+        """Put a proposal to the gate: the only way to an accepted hypothesis. A refusal replaces nothing.
 
         The proposal is in the ledger before it is looked at, what is looked at is what the ledger holds, and the verdict is there
         before this returns. Raises RefusedError for what is no proposal at all.
@@ -199,9 +202,10 @@ class Session(RunQueries):
     def simulate(
         self, actions: Sequence[Action], member: int = 0, trajectory: int = -1, step: int | None = None
     ) -> tuple[Prediction, ...]:
-        """What this member's program says `actions` would show, from the present or from after `step` actions of a trajectory.
+        """Predict with this member's program what `actions` would show, from the present or from a place on record.
 
-        Any program that was once accepted may be asked, falsified or not. Nothing is sent. Raises RefusedError.
+        trajectory: index in the record; step: after so many of its actions, None: all. Any program that was once accepted may be
+        asked, falsified or not. Nothing is sent. Raises RefusedError.
         """
         rollout = retry_on_host_fault(
             roll,
@@ -216,7 +220,7 @@ class Session(RunQueries):
     # -- planning ------------------------------------------------------------------------------------------------------------
 
     def plan(self, member: int = 0, subgoal: Subgoal | None = None, limits: Limits | None = None) -> Plan | NoPlan:
-        """The shortest way this member sees, within the remaining budget, to its goal or to a subgoal (Eq. 26).
+        """Find the shortest way this member sees, within the remaining budget, to its goal or to a subgoal (Eq. 26).
 
         A program that fails while it is searched, or plans what the world does not accept, is falsified by that. Raises
         RefusedError without an admissible program, in a level that is over, and for a subgoal whose own source fails.
@@ -280,8 +284,10 @@ class Session(RunQueries):
         return driver
 
     def find_disagreement_probe(self, plans: Mapping[int, Plan | NoPlan]) -> tuple[Probe, int] | None:
-        """Under the policy `disagree`: an action that begins none of these plans and tells more than any, or as much and sooner,
-        with the member to send it for. None: draw a plan."""
+        """Find, under the policy `disagree`, an action that begins none of these plans and tells more than any, or tells it sooner.
+
+        Returned with the member to send it for. None: draw a plan.
+        """
         way = self._find_disagreement(plans, include_single_actions=True)
         return (
             None
@@ -390,7 +396,7 @@ class Session(RunQueries):
         return result
 
     def send_exploration(self, probe: Probe, member: int = 0) -> ExecutionResult:
-        """A mind's probe; RESET as its action starts the level anew, for a mind that sees no other way on."""
+        """Send a mind's probe; RESET as its action starts the level anew, for a mind that sees no other way on."""
         if probe.action == RESET:
             return self.reset(probe.question, member=member)
         return self.probe(probe.action, probe.question, member)

@@ -24,7 +24,7 @@ SIMPLIFY_GROWTH = 1.25
 
 
 class ActionKind(StrEnum):
-    """What kind of action an INTEND announces."""
+    """The kind of action that an INTEND announces."""
 
     PLAN = "plan"
     PROBE = "probe"
@@ -78,10 +78,11 @@ class Member:
 
     @property
     def is_due(self) -> bool:
+        """True when this member's mind is to reflect."""
         return self.trigger is not None and self.n_refusals < MAX_REFUSALS and self.n_faults < MAX_REFUSALS
 
     def clear_pending(self) -> None:
-        """Something came of what its mind answered: nothing of that is asked for again."""
+        """Forget what its mind answered, of which something came: nothing of that is asked for again."""
         self.pending_answers.clear()
         self.cached_exchanges.clear()
 
@@ -144,7 +145,7 @@ class State:
 
     @classmethod
     def from_opening(cls, ledger: Ledger) -> State:
-        """The state before anything happened, from the OPEN event. Raises UsageError when there is none."""
+        """Make the state before anything happened, from the OPEN event. Raises UsageError when there is none."""
         opening = next(iter(ledger), None)
         if opening is None or opening.kind is not EventKind.OPEN:
             raise UsageError("This ledger has no opening: the run was ended before it began; start another.")
@@ -306,7 +307,7 @@ class State:
 
 
 def fold_events(ledger: Ledger) -> State:
-    """The state a ledger tells of, without a world: to resume, show or check.
+    """Fold a ledger into the state it tells of, without a world: to resume, show or check.
 
     Raises UsageError when it has no opening, or an event that no run writes there.
     """

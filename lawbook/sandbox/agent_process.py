@@ -61,8 +61,11 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class AccessPolicy:
-    """What an agent may touch. readable: to read and run; writable: whole folders of its own; hidden: never, though it lies in
-    something readable; listable: folders whose names may be listed; empty: an empty folder for whatever has to be mounted on."""
+    """The files that an agent may touch.
+
+    readable: to read and run; writable: whole folders of its own; hidden: never, though it lies in something readable; listable:
+    folders whose names may be listed; empty: an empty folder for whatever has to be mounted on.
+    """
 
     readable: tuple[str, ...]
     writable: tuple[str, ...]
@@ -71,7 +74,7 @@ class AccessPolicy:
 
 
 def find_system_paths(hidden: Iterable[Path]) -> tuple[str, ...]:
-    """The system's programs, libraries and harmless settings, without `hidden` and all that lies below it."""
+    """Find the system's programs, libraries and harmless settings, without `hidden` and all that lies below it."""
     real_hidden = [os.path.realpath(path) for path in hidden]
     return tuple(
         path for root in (*SYSTEM_FOLDERS, *(f"/etc/{name}" for name in ETC_ENTRIES)) for path in exclude_paths(root, real_hidden)
@@ -79,7 +82,7 @@ def find_system_paths(hidden: Iterable[Path]) -> tuple[str, ...]:
 
 
 def exclude_paths(path: str, hidden: Sequence[str]) -> list[str]:
-    """The largest parts of `path` in which none of the (real) paths `hidden` lies."""
+    """Find the largest parts of `path` in which none of the (real) paths `hidden` lies."""
     real = os.path.realpath(path)
     below = [hidden_path for hidden_path in hidden if hidden_path == real or hidden_path.startswith(real.rstrip("/") + "/")]
     if not below:
@@ -148,14 +151,15 @@ class AgentProcess:
 
     @property
     def pid(self) -> int:
+        """The process id of the keeper, which outlives all that the program starts."""
         return self._process.pid
 
     def poll(self) -> int | None:
-        """The exit code of the program once it has ended, with all it had started; None while it runs."""
+        """Return the exit code of the program once it has ended, with all it had started; None while it runs."""
         return self._process.poll()
 
     def wait(self, seconds: float | None = None) -> int | None:
-        """Like poll, after waiting for up to `seconds`."""
+        """Wait for up to `seconds` (None: for ever), then do as `poll`."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
         return self._process.poll()
@@ -174,7 +178,10 @@ class AgentProcess:
 
 
 def main(descriptor: int) -> NoReturn:
-    """The keeper: shut the program in, wait for it or for the run process to hang up, and leave nothing of it behind."""
+    """Run as the keeper: shut the program in, wait for it or for the run process to hang up, and leave nothing of it behind.
+
+    descriptor: of the socket to the run process.
+    """
     control = socket.socket(fileno=descriptor)
     request = ipc.receive(control)[0]
     policy_fields = request["walls"]

@@ -32,11 +32,11 @@ _CAPGET = {"x86_64": 125, "aarch64": 90}
 
 
 class ProcessConfinement:
-    """Built once in the process that forks; `enter` shuts a child in, in well under a millisecond.
+    """The layers of the sandbox, built once in the process that forks; `enter` shuts a child in, in well under a millisecond.
 
     readable: files and folders that may be read; listable: folders whose names may be listed.
     memory: bytes of address space beyond what the forking process holds now.
-    A layer that this machine lacks is left out, `facts` says so, and `attempts` shows what that means.
+    A layer that this machine lacks is left out, `facts` says so, and `run_escape_attempts` shows what that means.
     """
 
     def __init__(self, readable: Iterable[str], listable: Iterable[str], memory: int) -> None:
@@ -82,7 +82,10 @@ class ProcessConfinement:
 
 
 def run_escape_attempts(secret: str, folder: str) -> dict[str, str]:
-    """Try, from inside, what must not work: read `secret`, reach the network, fork, write into `folder`. What came of each."""
+    """Try, from inside, what must not work: read `secret`, reach the network, fork, write into `folder`.
+
+    Returns attempt -> what came of it.
+    """
     return {
         "read": _attempt(lambda: _read(secret), lambda: _read("/proc/self/environ")),
         "connect": _attempt(_connect, _send_datagram),
@@ -93,19 +96,23 @@ def run_escape_attempts(secret: str, folder: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class SandboxReport:
-    """What the self-test found. level: full (nothing worked that must not) or weak. facts: layer or attempt -> what came of it."""
+    """The findings of the self-test.
+
+    level: full (nothing worked that must not) or weak. facts: layer or attempt -> what came of it.
+    """
 
     level: str
     facts: Mapping[str, str]
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, str]) -> SandboxReport:
+        """Make the report of what the layers and the attempts came to."""
         required = ("read", "connect", "fork", "write")
         return cls("full" if all(facts.get(name) == DENIED for name in required) else "weak", dict(facts))
 
     @property
     def is_confining(self) -> bool:
-        """No network and no reads: the least that a run is allowed without being asked for less."""
+        """True when there is no network and there are no reads: the least that a run is allowed without being asked for less."""
         return self.facts.get("read") == DENIED and self.facts.get("connect") == DENIED
 
 
@@ -161,7 +168,10 @@ def _close_all_but(keep: set[int]) -> None:
 
 
 def drop_capabilities(keep: int) -> None:
-    """Keep only `keep`, as far as we have it (a worker: reading what others own, as the standard library may be)."""
+    """Drop every capability but `keep`, as far as we have it (a worker: reading what others own, as the standard library may be).
+
+    keep: a mask of capabilities, bit n for capability n.
+    """
     machine = platform.machine()
     if machine not in _CAPSET:
         return

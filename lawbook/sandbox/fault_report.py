@@ -1,4 +1,4 @@
-"""What a program did wrong, as a kind and a sentence that lets whoever wrote it mend it. Runs in the worker."""
+"""Faults of a program, as a kind and a sentence that lets whoever wrote it mend it. Runs in the worker."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from lawbook.sandbox.return_types import ContractError
 MAX_CHARS = 400
 
 FaultReport = dict[str, str]
-"""{"kind": ..., "reason": ...}: the two fields of a Fault that a worker fills in."""
+"""{"kind": ..., "reason": ...}: the two fields of a ProgramError that a worker fills in."""
 
 
 class SubgoalError(Exception):
-    """The predicate that was to be searched for failed, and not the program. Raised from what it raised."""
+    """A failure of the predicate that was to be searched for, not of the program. Raised from what it raised."""
 
 
 def describe_error(
     error: BaseException, sources: Mapping[str, str], *, loading: bool = False, subject: str = "The program"
 ) -> FaultReport:
-    """Kind and reason, with the innermost line that lies in `sources` (file name -> text). loading: while it was imported."""
+    """Describe an error by kind and reason, with the innermost line that lies in `sources` (file name -> text).
+
+    loading: it came while the program was imported. subject: of the sentence.
+    """
     if isinstance(error, SubgoalError) and error.__cause__ is not None:
         return {"kind": "subgoal", "reason": describe_error(error.__cause__, sources, subject="The subgoal")["reason"]}
     if isinstance(error, ContractError):

@@ -23,7 +23,7 @@ MEMORY_BYTES = _HEADER_BYTES + N_CHUNKS * MAX_FRAME_CELLS
 
 
 def create_shared_memory() -> int:
-    """A file descriptor of fresh shared memory that nobody can shrink (whoever touched the lost part would die of SIGBUS)."""
+    """Create a file descriptor of fresh shared memory that nobody can shrink (who touched the lost part would die of SIGBUS)."""
     memory = os.memfd_create("lawbook-ring", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(memory, MEMORY_BYTES)
     fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)

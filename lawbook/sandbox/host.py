@@ -52,13 +52,16 @@ class Host:
             self.wait_until_ready()
 
     def wait_until_ready(self) -> None:
-        """Wait until a zygote is up, and test once that the sandbox holds: what it found is `sandbox`. Raises HostError."""
+        """Wait until a zygote is up, and test once that the sandbox holds: what it found is `sandbox`.
+
+        Raises HostError where it cannot be started, or is too weak.
+        """
         if self._is_tested:
             return
         self._is_tested = True
         try:
             self._zygotes += (Zygote(self._seeds[1], self._memory),)  # not needed before the first proof: it starts meanwhile
-            self.sandbox = self._self_test(self._facts)
+            self.sandbox = self._run_self_test(self._facts)
             if not self.sandbox.is_confining and not self._weak:
                 summary = ", ".join(f"{name} {result}" for name, result in self.sandbox.facts.items())
                 raise HostError(
@@ -70,7 +73,10 @@ class Host:
             raise
 
     def load(self, files: Mapping[str, str]) -> Program | ProgramError:
-        """Load a program once, in a worker that is thrown away: it compiles, imports, and defines the contract's functions."""
+        """Load a program once, in a worker that is thrown away: it compiles, imports, and defines the contract's functions.
+
+        Returns a ProgramError where it does not.
+        """
         if sum(map(len, files.values())) > MAX_BYTES:
             return ProgramError("load", f"The program is longer than {MAX_BYTES:,} characters.")
         program = Program(self, files)
@@ -81,12 +87,12 @@ class Host:
         return program
 
     def fork(self, *, twin: bool = False) -> Worker:
-        """A fresh sandboxed process without a program. For Program, and for the self-test."""
+        """Fork a fresh sandboxed process without a program. For Program, and for the self-test. twin: in the second interpreter."""
         return Worker(self._zygotes[twin], step_seconds=self._step_seconds)
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Process ids of the zygotes."""
+        """The process ids of the zygotes."""
         return tuple(zygote.pid for zygote in self._zygotes)
 
     def close(self) -> None:
@@ -101,7 +107,7 @@ class Host:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _self_test(self, facts: dict[str, str]) -> SandboxReport:
+    def _run_self_test(self, facts: dict[str, str]) -> SandboxReport:
         layers = self._zygotes[0].wait_until_started()
         folder = Path(tempfile.gettempdir())  # a folder of its own would stay behind where we are killed meanwhile
         with self.fork() as worker:
@@ -119,7 +125,10 @@ class Program:
         self._host = host
 
     def start_worker(self, *, twin: bool = False) -> Worker | ProgramError:
-        """A fresh sandboxed process with the program loaded; twin: in the second interpreter."""
+        """Start a fresh sandboxed process with the program loaded; twin: in the second interpreter.
+
+        Returns a ProgramError where the program does not load there.
+        """
         worker = self._host.fork(twin=twin)
         try:
             fault = worker.load(self.files, ENGINE)

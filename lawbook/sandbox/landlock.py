@@ -20,7 +20,7 @@ _MAKE_DEVICE = 1 << 6 | 1 << 11  # character and block devices
 
 
 def get_abi_version() -> int:
-    """Version of the kernel's Landlock interface; 0 where there is none."""
+    """Return the version of the kernel's Landlock interface; 0 where there is none."""
     return max(0, int(libc.syscall(_CREATE_RULESET, None, 0, _GET_VERSION)))
 
 
@@ -33,11 +33,11 @@ def make_ruleset(
     devices: Iterable[str] = (),
     ports: Iterable[int] = (),
 ) -> int:
-    """A file descriptor of rules that deny all this kernel can deny, but what is named, each with all that lies below it:
+    """Make rules that deny all this kernel can deny, but what is named, each with all that lies below it.
 
-    reading `readable`, listing `listable`, reading and running `runnable`, everything but making devices in `writable`, reading
-    and writing `devices`, connecting by TCP to `ports` (of any host: Landlock knows no other). Paths that do not exist are left
-    out. Raises OSError.
+    Allowed are reading `readable`, listing `listable`, reading and running `runnable`, everything but making devices in `writable`,
+    reading and writing `devices`, connecting by TCP to `ports` (of any host: Landlock knows no other). Paths that do not exist are
+    left out. Returns a file descriptor. Raises OSError.
     """
     version = get_abi_version()
     files = (1 << 13) - 1  # execute, write, read, list, remove, make (ABI 1)

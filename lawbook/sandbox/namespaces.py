@@ -1,4 +1,4 @@
-"""Namespaces: files, processes and a network of one's own, where the machine allows it. In them, what is not given is not there."""
+"""Namespaces: files, processes and a network of one's own, where the machine allows it. In them, only what is named exists."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEMPORARY_BYTES = 1 << 30
 
 
 def unshare_all() -> str:
-    """Leave the namespaces of the machine; what was left, for a report. The next child is the first process of its own.
+    """Leave the namespaces of the machine; say which were left, for a report. The next child is the first process of its own.
 
     In a user namespace of its own the caller has every capability over the others, and none over anything else. Raises OSError
     where the machine does not allow it.
@@ -49,7 +49,7 @@ def unshare_all() -> str:
 
 
 def enable_loopback() -> None:
-    """Switch the loopback device of a new network on. There is no other in it."""
+    """Switch the loopback device of a new network on. There is no other in it. Raises OSError."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sh22x", b"lo", 0)
         flags = struct.unpack_from("16sh", fcntl.ioctl(any_socket, _SIOCGIFFLAGS, request))[1]
@@ -59,7 +59,8 @@ def enable_loopback() -> None:
 def build_root(root: str, readable: Iterable[str], writable: Iterable[str], machine: str) -> None:
     """Make a tree of nothing but `readable` and `writable`, each at its own path, and make it the root.
 
-    root: an empty folder to build it on. Besides, there are a few devices, this namespace's own /proc, and SHORT_LIVED.
+    root: an empty folder to build it on. Besides, there are a few devices, this namespace's own /proc, and TEMPORARY_FOLDERS.
+    Raises OSError.
     """
     _mount(None, "/", None, _REC | _PRIVATE)
     _mount("lawbook", root, "tmpfs", _NOSUID | _NODEV, "mode=755,size=16m")
@@ -115,8 +116,8 @@ def _iterate_links(path: str, depth: int = 40) -> Iterator[tuple[str, str]]:
             target = os.readlink(current)
             yield current, target
             if depth:
-                rest = os.path.join(os.path.dirname(current), target, *parts[number + 1 :])
-                yield from _iterate_links(rest, depth - 1)
+                target_path = os.path.join(os.path.dirname(current), target, *parts[number + 1 :])
+                yield from _iterate_links(target_path, depth - 1)
             return
 
 

@@ -31,7 +31,7 @@ class Engine:
     plan: Callable[[Any], Any] | None
 
     def __init__(self, module: ModuleType, file: str) -> None:
-        """Raises NonsenseError (kind load) when a function is missing or is none."""
+        """Raise ContractError (kind load) when a function is missing or is none."""
         for name in (*REQUIRED, *OPTIONAL):
             function = getattr(module, name, None)
             if function is None and name in REQUIRED:
@@ -55,7 +55,10 @@ def load_program(files: Mapping[str, str], engine: str) -> Engine:
 
 
 def compile_subgoal(source: str, engine: Engine) -> Callable[[Any], bool]:
-    """The function `subgoal(state)` that `source` defines; it sees the names of the program. It, and this, raise SubgoalError."""
+    """Compile the function `subgoal(state)` that `source` defines; it sees the names of the program.
+
+    Raises SubgoalError, and so does the function.
+    """
     namespace = dict(engine.globals)
     try:
         exec(compile(source, SUBGOAL, "exec", dont_inherit=True), namespace)  # noqa: S102 - the reason this process exists

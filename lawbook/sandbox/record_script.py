@@ -17,9 +17,9 @@ SCRIPT_FILE = "analysis.py"
 
 
 class ScriptTrajectory:
-    """From the first sight after a reset or level start to the next. `len` counts its actions.
+    """All from the first observation after a reset or level start to the next. `len` counts its actions.
 
-    frames: (n + 1) x H x W uint8, the settled frames, frames[0] the first sight, frames[k] after k actions.
+    frames: (n + 1) x H x W uint8, the settled frames, frames[0] the first one, frames[k] after k actions.
     actions: the n actions, each with .id .x .y; action k (from 0) led from frames[k] to frames[k + 1].
     statuses, levels, available: n + 1 of each: "running", "completed", "over" or "truncated"; the level, from 0; action ids.
     """
@@ -36,12 +36,16 @@ class ScriptTrajectory:
 
     @property
     def frames(self) -> Any:
+        """The settled frames, (n + 1) x H x W uint8, read-only. Raises LookupError for a trajectory too old to be handed over."""
         if self._settled is None:
             raise LookupError("the frames of so old a trajectory are not handed over; look at newer ones")
         return self._settled
 
     def animation(self, k: int) -> Any:
-        """Every frame that came after k actions, m x H x W uint8, the settled one last."""
+        """Return every frame that came after k actions, m x H x W uint8, the settled one last.
+
+        Raises LookupError for a trajectory too old to be handed over.
+        """
         k = range(len(self.frames))[k]
         if self._animation_counts[k] and self._moving is None:
             raise LookupError("animations of so old a trajectory are not handed over; look at newer ones")
@@ -62,7 +66,7 @@ class ScriptTrajectory:
 
 
 def unpack_trajectories(rows: Sequence[Mapping[str, Any]], blobs: Sequence[bytes]) -> list[ScriptTrajectory]:
-    """rows: see analysis.pack; each names its blobs by number."""
+    """Unpack what `record_scripts.pack_record` packed: rows, each of which names its blobs by number."""
     result = []
     for row in rows:
         settled, moving = (None if number is None else blobs[number] for number in row["blobs"])
@@ -71,7 +75,10 @@ def unpack_trajectories(rows: Sequence[Mapping[str, Any]], blobs: Sequence[bytes
 
 
 def run_script(code: str, record: list[ScriptTrajectory], memory: mmap.mmap, max_bytes: int) -> None:
-    """Run `code` with `record`, `frames` and `actions` of the present trajectory, np and perception. Raises what it raises."""
+    """Run `code` with `record`, `frames` and `actions` of the present trajectory, np and perception.
+
+    What it prints goes to `memory`, up to `max_bytes`. Raises what it raises.
+    """
     namespace = {
         "__name__": "__main__",
         "record": record,

@@ -1,4 +1,4 @@
-"""What a program returned, read strictly: truths, actions, frames. What is none is refused with a sentence. Runs in the worker."""
+"""Returns of a program, read strictly: truths, actions, frames. What is none is refused with a sentence. Runs in the worker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lawbook.core.record import Action
 
 
 class ContractError(Exception):
-    """The program answered, with something that is no answer. kind: load, shape or type; sentence: for whoever wrote it."""
+    """The program answered, with something that is no answer. kind: load, shape or type; reason: for whoever wrote it."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)
@@ -20,7 +20,7 @@ class ContractError(Exception):
 
 
 def as_bool(value: Any, function: Callable[[Any], Any]) -> bool:
-    """`answer` of `function` as a bool (a forgotten `return` gives None, which is none)."""
+    """Return a value that `function` returned as a bool. Raises ContractError for any other (a forgotten `return` gives None)."""
     if value is True or value is False:
         return value
     if isinstance(value, np.bool_) or (type(value) is int and value in (0, 1)):
@@ -30,7 +30,7 @@ def as_bool(value: Any, function: Callable[[Any], Any]) -> bool:
 
 
 def as_action(raw: Any, function_name: str) -> Action:
-    """An action as the program wrote it: an id, (id, x, y), or anything with .id .x .y."""
+    """Return an action as the program wrote it: an id, (id, x, y), or anything with .id .x .y. Raises ContractError."""
     if type(raw) is Action:
         return raw
     if hasattr(raw, "id"):
@@ -49,7 +49,7 @@ def as_action(raw: Any, function_name: str) -> Action:
 
 
 def check_sendable(candidate: Action, shape: tuple[int, ...]) -> None:
-    """Refuses an action in a way to the goal that no world takes: `shape` is that of its frames."""
+    """Check that a world can take an action of a way to the goal: `shape` is that of its frames. Raises ContractError."""
     if not 0 < candidate.id < 1 << 31:
         raise ContractError("type", f"The way found holds action {candidate.id}; actions are numbered from 1 (0 is the reset).")
     if (candidate.x, candidate.y) != (None, None) and not (
@@ -60,7 +60,10 @@ def check_sendable(candidate: Action, shape: tuple[int, ...]) -> None:
 
 
 def as_frame(raw: Any, shape: tuple[int, ...]) -> Any:
-    """What `render` returned (an array, or rows of numbers) as an array of `shape` that holds nothing but 0..255."""
+    """Return what `render` returned (an array, or rows of numbers) as an array of `shape` that holds nothing but 0..255.
+
+    Raises ContractError.
+    """
     try:
         array = np.asarray(raw)
     except ValueError:
@@ -78,7 +81,7 @@ def as_frame(raw: Any, shape: tuple[int, ...]) -> Any:
 
 
 def format_value(value: Any) -> str:
-    """`value` and its type in a few words, whatever its __repr__ does."""
+    """Format a value and its type in a few words, whatever its __repr__ does."""
     try:
         text = repr(value)
     except Exception:  # it is the program's

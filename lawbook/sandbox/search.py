@@ -20,7 +20,7 @@ _SLOW_NODE_SECONDS = 0.01
 
 
 class SearchResult(NamedTuple):
-    """How a search ended. actions: the way, or None. cut: the limit that was hit, or None. nodes: states expanded."""
+    """The end of a search. actions: the way, or None. cut: the limit that was hit, or None. nodes: states expanded."""
 
     actions: list[Action] | None
     method: str
@@ -39,9 +39,10 @@ class Bounds(NamedTuple):
 def search(
     engine: Engine, state: Any, goal: Callable[[Any], Any] | None, default_actions: Iterable[Action], bounds: Bounds
 ) -> SearchResult:
-    """The way from `state` to `goal` (None: is_goal). Raises whatever the program raises, and NonsenseError.
+    """Search for the way from `state` to `goal` (None: is_goal): breadth-first, or by A* (Hart, Nilsson and Raphael 1968).
 
-    Memory that runs out is one more limit. A goal that is also game over counts as a goal.
+    A* where the program has a heuristic; its own plan is tried first. Memory that runs out is one more limit. A goal that is also
+    game over counts as a goal. Raises whatever the program raises, and ContractError.
     """
     goal_test = engine.is_goal if goal is None else goal
     end_test = engine.is_over if goal is None else _make_end_test(engine)

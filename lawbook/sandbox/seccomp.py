@@ -107,12 +107,12 @@ DENY, NO_SUCH_CALL, PRETEND = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSY
 
 
 def make_instruction(code: int, k: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    """One struct sock_filter of classic BPF."""
+    """Make one struct sock_filter of classic BPF."""
     return struct.pack("<HBBI", code, if_true, if_false, k)
 
 
 def build_allow_list(machine: str) -> bytes:
-    """The filter for `machine` (x86_64, aarch64) as BPF. A call in another numbering (int 0x80) kills the process."""
+    """Build the filter for `machine` (x86_64, aarch64) as BPF. A call in another numbering (int 0x80) kills the process."""
     program = _begin_filter(machine)
     for number in ALLOWED[machine].values():
         program += [make_instruction(_EQUAL, number, 0, 1), make_instruction(_RETURN, ALLOW)]
@@ -127,11 +127,11 @@ def build_allow_list(machine: str) -> bytes:
 
 
 def build_deny_list(machine: str, *, own_files: bool) -> bytes:
-    """The filter for an agent's programs: everything but DENIED, new namespaces, the limits of other processes, and sockets other
-    than TCP and unix ones.
+    """Build the filter for an agent's programs, as BPF.
 
-    alone: in a tree of files of their own. Else there are no unix sockets either, and what is PRETENDED is. Socket pairs are not
-    sockets here: what they connect is in one's own hands already.
+    It allows everything but DENIED, new namespaces, the limits of other processes, and sockets other than TCP and unix ones.
+    own_files: in a tree of files of their own. Else there are no unix sockets either, and what is PRETENDED is. Socket pairs are
+    not sockets here: what they connect is in one's own hands already.
     """
     numbers = FILTERED[machine]
     program = _begin_filter(machine)
@@ -204,7 +204,7 @@ def _begin_filter(machine: str) -> list[bytes]:
 
 
 def is_supported() -> bool:
-    """Whether this kernel filters system calls, and this machine is one whose calls we know."""
+    """Return whether this kernel filters system calls, and this machine is one whose calls we know."""
     if sys.byteorder != "little" or sys.maxsize < 2**32 or platform.machine() not in ALLOWED:
         return False
     libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, None, 0, 0)  # never succeeds: EFAULT where filters exist, EINVAL where they do not

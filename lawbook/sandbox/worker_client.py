@@ -45,7 +45,7 @@ _POLL_SECONDS, _MAX_TIMEOUT_SECONDS = 0.05, 1e6
 class Worker:
     """A fresh sandboxed process with a program in it. A context manager; `close` kills its whole process group.
 
-    Every call ends within its time limit. A program that fails gives a Fault; one that takes its process down gives the same Fault
+    Every call ends within its time limit. A program that fails gives a ProgramError; one that takes its process down gives the same
     again to every later call.
     """
 
@@ -77,6 +77,7 @@ class Worker:
         self.close()
 
     def close(self) -> None:
+        """Kill the worker with its whole process group. May be called again."""
         self._final_fault = self._final_fault or ProgramError("killed", "The worker was closed.")
         self._sock.close()
         if self._pid is not None:
@@ -87,12 +88,15 @@ class Worker:
             self._memory.close()
 
     def load(self, files: Mapping[str, str], engine: str) -> ProgramError | None:
-        """Import the program. For Program; called once."""
+        """Import the program. For Program; called once. Returns a ProgramError where it does not load."""
         reply = self._request({"op": "load", "files": dict(files), "engine": engine}, self._step_seconds, "loading the program")
         return reply if isinstance(reply, ProgramError) else None
 
     def run_self_test(self, secret: str, folder: str) -> dict[str, str]:
-        """What came of trying what must not work (sandbox.attempts). For Host, in place of a program."""
+        """Return what came of trying what must not work (confinement.run_escape_attempts). For Host, in place of a program.
+
+        Raises HostError where the worker does not answer.
+        """
         reply = self._request({"op": "attempts", "secret": secret, "folder": folder}, 30.0, "the self-test")
         if isinstance(reply, ProgramError):
             raise HostError(f"The sandbox's self-test failed ({reply.reason}); run it on another machine or in a container.")
@@ -136,7 +140,7 @@ class Worker:
         return Replay(receiver.frames[: receiver.n_received], tuple(receiver.statuses), fault, receiver.stopped)
 
     def step(self, action: Action) -> Prediction | ProgramError:
-        """One live step from where the worker stands: after a replay, or an earlier step."""
+        """Take one live step from where the worker stands: after a replay, or an earlier step."""
         start = self._require_start()
         self._has_stepped = True
         reply = self._request({"op": "step", "action": action}, self._step_seconds, f"step (action {action})")
@@ -150,7 +154,7 @@ class Worker:
             return self._end_as_broken()
 
     def check_goal(self, goal: str | None = None) -> bool | ProgramError:
-        """is_goal, or the source of `def subgoal(state) -> bool`, on the present state."""
+        """Evaluate is_goal, or the source of `def subgoal(state) -> bool`, on the present state."""
         self._require_start()
         reply = self._request({"op": "holds", "goal": goal}, self._step_seconds, "is_goal" if goal is None else "subgoal")
         if isinstance(reply, ProgramError):
@@ -160,7 +164,7 @@ class Worker:
     def search(
         self, limits: Limits, goal: str | None = None, *, clicks: Collection[int] = ()
     ) -> CandidatePlan | NoPlan | ProgramError:
-        """The shortest way from the present state to is_goal, or to the source of `def subgoal(state) -> bool`.
+        """Search for the shortest way from the present state to is_goal, or to the source of `def subgoal(state) -> bool`.
 
         `limits.depth` must be given. clicks: action ids that need x and y, tried only where the program's `actions` says so.
         Raises RuntimeError in a worker that has stepped live: its program may carry traces of that.
@@ -185,9 +189,9 @@ class Worker:
     def analyse(
         self, code: str, rows: Sequence[Mapping[str, Any]], blobs: Sequence[bytes], *, seconds: float, max_bytes: int
     ) -> tuple[str, int, ProgramError | None]:
-        """Run somebody's own code over a record (see lawbook.runs.record_scripts) in place of a program.
+        """Run somebody's own code over a record (see lawbook.runs.record_scripts) in place of a program, for up to `seconds`.
 
-        Returns the first `most` bytes of what it printed, how many more there were, and what stopped it.
+        Returns the first `max_bytes` of what it printed, how many more there were, and what stopped it.
         """
         output = OutputBuffer(self._memory, max_bytes)
         output.clear()

@@ -1,4 +1,4 @@
-"""A worker's answers, read as if they were forged: sizes, types and ranges, and nothing but BrokenAnswerError for what is none."""
+"""A worker's answers, read as if they were forged: sizes, types and ranges, and nothing but BrokenReplyError for what is none."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CandidatePlan:
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What a program predicts along a trajectory.
+    """A program's predictions along a trajectory.
 
     frames: k x H x W uint8, the first rendering first, our own copy; statuses: k of them.
     fault: why there are no more, with its `step` (0: initial_state or the first rendering). stopped: `check` returned False.
@@ -54,7 +54,7 @@ class BrokenReplyError(Exception):
 
 
 class ReplayReceiver:
-    """What has been taken of a replay so far."""
+    """The part of a replay that has been taken so far."""
 
     def __init__(self, ring: FrameRing, n_total: int, check: ReplayCheck | None) -> None:
         self.ring = ring
@@ -67,11 +67,11 @@ class ReplayReceiver:
         ring.n_done[0] = 0
 
     def can_take(self, upto: Any) -> bool:
-        """Whether an honest worker can have shown `upto` frames by now."""
+        """Return whether an honest worker can have shown `upto` frames by now."""
         return type(upto) is int and self.n_received <= upto <= min(self.n_total, self.n_received + self.ring.capacity)
 
     def take(self, upto: int) -> None:
-        """Copy what was shown (the worker could change it while we look) and let `check` look. Raises BrokenAnswerError."""
+        """Copy what was shown (the worker could change it while we look) and let `check` look. Raises BrokenReplyError."""
         first = self.n_received
         while self.n_received < upto:
             slot = self.n_received % self.ring.capacity
@@ -85,6 +85,7 @@ class ReplayReceiver:
 
 
 def decode_status(code: int) -> Status:
+    """Return the status of a code. Raises BrokenReplyError for a number that stands for none."""
     if code >= len(_STATUSES):
         raise BrokenReplyError
     return _STATUSES[code]
@@ -96,7 +97,7 @@ BROKEN = ProgramError(
 
 
 def decode_fault(reply: Mapping[str, Any], step: Any = None) -> ProgramError:
-    """A Fault that the worker reports of its program. Raises BrokenAnswerError."""
+    """Return the ProgramError that the worker reports of its program. Raises BrokenReplyError."""
     fields = reply["fault"]
     if not isinstance(fields, dict) or fields.get("kind") not in FAULT_KINDS or not isinstance(fields.get("reason"), str):
         raise BrokenReplyError
@@ -109,7 +110,7 @@ def _make_printable(text: str) -> str:
 
 
 def explain_exit(status: int | None) -> ProgramError:
-    """Why a worker is gone that was not killed by us."""
+    """Say why a worker is gone that was not killed by us. status: as os.waitpid gives it, None where there is none."""
     if status is None or (os.WIFEXITED(status) and os.WEXITSTATUS(status) == CHANNEL_BROKEN):
         return BROKEN
     if os.WIFSIGNALED(status):
@@ -127,7 +128,7 @@ def explain_exit(status: int | None) -> ProgramError:
 
 
 def decode_search_reply(reply: Mapping[str, Any], start: InitialObservation, depth: int, seconds: float) -> CandidatePlan | NoPlan:
-    """A search's answer. Raises BrokenAnswerError when no honest worker says this."""
+    """Return a search's answer. Raises BrokenReplyError when no honest worker says this."""
     method, cut, nodes, rows = reply.get("method"), reply.get("cut"), reply.get("nodes"), reply.get("actions")
     if method not in ("bfs", "astar", "own") or cut not in _SEARCH_LIMITS or type(nodes) is not int or not 0 <= nodes < 1 << 62:
         raise BrokenReplyError

@@ -26,7 +26,10 @@ _BOOT = (
 
 
 class Zygote:
-    """Our hold on one zygote. `started` may be called later: until then it starts while we do something else. Raises HostError."""
+    """Our hold on one zygote. `wait_until_started` may be called later: until then it starts while we do something else.
+
+    Raises HostError where it cannot be started.
+    """
 
     def __init__(self, hash_seed: int, memory: int) -> None:
         ours, theirs = socket.socketpair()
@@ -52,13 +55,16 @@ class Zygote:
         self._facts: dict[str, str] | None = None
 
     def wait_until_started(self) -> dict[str, str]:
-        """Wait until it is up; the layers of its cage and what came of each."""
+        """Wait until it is up; return the layers of its cage and what came of each. Raises HostError."""
         if self._facts is None:
             self._facts = self._receive(START_SECONDS)["facts"]
         return self._facts
 
     def fork(self, sock: socket.socket, memory: int) -> int:
-        """Process id of a new worker that answers on the other end of `sock` and shares `memory` (see ring.create)."""
+        """Fork a new worker that answers on the other end of `sock` and shares `memory` (see frame_ring.create_shared_memory).
+
+        Returns its process id. Raises HostError when the zygote has died.
+        """
         self.wait_until_started()
         self._request_number += 1
         try:
@@ -69,7 +75,10 @@ class Zygote:
         return int(self._receive_reply(START_SECONDS)["pid"])
 
     def end(self, pid: int, grace: float = 0.0) -> int | None:
-        """Kill a worker with its whole group; its wait status if it had ended by itself within `grace` seconds, otherwise None."""
+        """Kill a worker with its whole group, after `grace` seconds.
+
+        Returns its wait status if it had ended by itself within them, otherwise None. Raises HostError when the zygote has died.
+        """
         self._request_number += 1
         try:
             ipc.send(self._sock, {"n": self._request_number, "op": "end", "pid": pid, "grace": grace})

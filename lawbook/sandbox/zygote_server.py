@@ -33,7 +33,7 @@ OUT_OF_MEMORY, CHANNEL_BROKEN = 97, 96
 
 
 def main(control: int, memory: int) -> NoReturn:
-    """The zygote's life: fork and end workers until the run process hangs up or dies."""
+    """Live as the zygote: fork and end workers until the run process hangs up or dies. control: a socket; memory: bytes."""
     _install_perception()
     roots = set(sys.argv[3:])
     del sys.argv[1:], sys.orig_argv[1:]

@@ -74,7 +74,7 @@ def compare_prediction(
     before: Frame,
     compared_fields: Collection[str] = COMPARED_FIELDS,
 ) -> Counterexample | None:
-    """One live prediction against what came: None where they agree (a few microseconds), else the counterexample.
+    """Compare one live prediction with what came: None where they agree (a few microseconds), else the counterexample.
 
     step: from 1, and action the one it followed; 0 and None for the first rendering of a trajectory. before: the settled frame
     before it (H x W uint8). Raises ValueError when the frames have different shapes.

@@ -23,7 +23,7 @@ def learnt(host: Host, record: Record) -> tuple[Hypothesis, Program, int]:
     assert isinstance(program, Program), program
     verdict = verify(program, record)
     assert verdict.admissible, verdict
-    return hypothesis, program, mind.exceptions(case)
+    return hypothesis, program, mind.count_exceptions(case)
 
 
 def foretells(program: Program, record: Record) -> bool:

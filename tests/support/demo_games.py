@@ -95,6 +95,9 @@ def solve(game: PuzzleGame[Any]) -> tuple[list[Action], PuzzleGame[Any]]:
     raise AssertionError(f"level {level} has no solution")
 
 
+TO = {"u": UP, "d": DOWN, "l": LEFT, "r": RIGHT}
+
+
 def board(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 

@@ -9,11 +9,9 @@ from demo_games import after, board, build, scene, send, shown, solve, world
 
 from lawbook.core.record import Action, Status
 from lawbook.worlds.demo import budget, fog, keys, lights, mirror, push, twins
-from lawbook.worlds.demo.board import DOWN, LEFT, MOVES, RIGHT, UP, compute_distances, find_cells
+from lawbook.worlds.demo.board import MOVES, compute_distances, find_cells
 from lawbook.worlds.demo.look import BLOCK, STRIP, parse_picture
 from lawbook.worlds.demo.puzzle import CLICK, PuzzleGame, PuzzleStage, WalkPuzzle, count_fewest_moves, explore
-
-TO = {"u": UP, "d": DOWN, "l": LEFT, "r": RIGHT}
 
 
 def test_what_is_won_or_lost_has_nothing_after_it() -> None:

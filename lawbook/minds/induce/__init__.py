@@ -26,7 +26,7 @@ from lawbook.minds.induce.walker import Walker
 
 
 class Analysis(NamedTuple):
-    """What one state of the record leads to: what lies over it, the rest as seen, and the rival laws that fit it."""
+    """The findings about one state of the record: what lies over it, the rest as seen, and the rival laws that fit it."""
 
     record: Record
     record_size: tuple[int, int]
@@ -46,7 +46,10 @@ class InducingMind:
         self._analysis: Analysis | None = None
 
     def propose(self, case: Case) -> Proposal:
-        """The best laws that no other member holds, with every exception that they need to reproduce the record."""
+        """Propose the best laws that no other member holds, with every exception that they need to reproduce the record.
+
+        Or something shorter, or nothing new, where that is all there is to say. Learnt from the record alone; raises nothing.
+        """
         current = case.hypothesis
         refused = [
             version.hypothesis
@@ -79,23 +82,24 @@ class InducingMind:
         return Proposal(Decision.REPAIR_CODE, None, candidate.files, diagnosis)
 
     def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
-        """Faithful when every rule is cited by the code, and no other."""
+        """Judge by citations: faithful when every rule is cited by the code, and no other."""
         return judge_by_citations(hypothesis)
 
     def explore(self, case: Case) -> Subgoal | Probe:
-        """The untried thing that is worth most, through the laws this member holds."""
+        """Choose the untried thing that is worth most, through the laws this member holds."""
         analysis = self._analyse(case)
         laws, overlay = analysis.ranking.complete_laws(analysis.ranking.find_own(case))
         return choose_exploration(case, laws, overlay, analysis.record_analysis)
 
-    def exceptions(self, case: Case) -> int:
-        """How many observations this member's program has learnt by heart."""
+    def count_exceptions(self, case: Case) -> int:
+        """Count the observations that this member's program has learnt by heart."""
         analysis = self._analyse(case)
         laws, overlay = analysis.ranking.complete_laws(analysis.ranking.find_own(case))
         recalled = sum(effect is not None for _, steps in (*laws.histories, *overlay.patches) for _, effect in steps)
         return len(laws.starts) + len(laws.places) + recalled
 
     def receipt(self) -> Mapping[str, float | int | str]:
+        """Return an empty receipt: it costs nothing."""
         return {}
 
     def _analyse(self, case: Case) -> Analysis:
@@ -147,9 +151,11 @@ class InduceSource:
     summary = "Built in: symbolic induction from the record alone; no key, no network."
 
     def names(self) -> Iterable[tuple[str, str]]:
+        """Return the one address there is, with its summary."""
         return [("induce", self.summary)]
 
     def make(self, argument: str) -> InducingMind:
+        """Make the mind. Raises UsageError for any argument."""
         if argument:
             raise UsageError(f"The mind induce takes nothing after a colon, not {argument!r}; write --mind induce.")
         return InducingMind()

@@ -1,4 +1,4 @@
-"""Who the avatar is: of the figures that were seen moving, the one whose moves leave least to explain."""
+"""The avatar, detected: of the figures that were seen moving, the one whose moves leave least to explain."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ChangeSample(NamedTuple):
 
 
 def find_avatar_looks(trajectories: Iterable[Trajectory]) -> tuple[Look, ...]:
-    """The looks of the avatar, in the order in which a first frame is searched for them.
+    """Find the looks of the avatar, in the order in which a first frame is searched for them.
 
     A trajectory in which something changes and no known look stands at its start is searched for a new one, which is weighed by
     some of the others too.

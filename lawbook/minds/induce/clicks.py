@@ -1,4 +1,4 @@
-"""What clicks do: which looks turn into which, where around the place that was clicked; found by description length."""
+"""Laws of clicks: which looks turn into which, where around the place that was clicked; found by description length."""
 
 from __future__ import annotations
 
@@ -30,15 +30,18 @@ LARGE_CHANGE_DIVISOR = 4
 
 @dataclass(frozen=True)
 class ClickLaws:
-    """turns: look -> look it turns into. around: (clicked look with so many cells of margin
-    around it, colour clicked) -> places (row, col) of what turns, counted from the upper left cell of that."""
+    """The laws of clicks, as tables.
+
+    turns: look -> look it turns into. around: (clicked look with `margin` cells around it, colour clicked) -> places (row, col) of
+    what turns, counted from the upper left cell of that.
+    """
 
     turns: tuple[tuple[Look, Look], ...] = ()
     around: tuple[tuple[tuple[Look, int], tuple[Cell, ...]], ...] = ()
     margin: int = 0
 
     def has_effect(self, frame: Grid, action: Action) -> bool:
-        """Would this click change something by these laws?"""
+        """Return whether this click would change something by these laws. frame: H x W uint8."""
         assert action.x is not None and action.y is not None
         h, w = len(self.turns[0][0]), len(self.turns[0][0][0])
         for (clicked_look, colour), _ in self.around:
@@ -53,7 +56,7 @@ class ClickLaws:
 
 @dataclass(frozen=True)
 class ClickEffect:
-    """A click that changed something: frames before and after, rows and columns (first, last) of what changed."""
+    """A click that changed something: frames (H x W uint8) before and after, rows and columns (first, last) of what changed."""
 
     action: Action
     before: Grid
@@ -63,7 +66,10 @@ class ClickEffect:
 
 
 def induce_click_laws(record: Record) -> ClickLaws:
-    """The shortest account of what clicks did; empty where there is none."""
+    """Induce the shortest account of what clicks did; empty where there is none that pays for itself.
+
+    Cost is counted in runs of equal cells and in cells that are got wrong, after the minimum description length of Rissanen (1978).
+    """
     effects = list(_find_click_effects(record))[-MAX_CLICKS:]
     if not effects:
         return ClickLaws()
@@ -180,7 +186,7 @@ def _count_missed_cells(
 
 
 def cut_look(frame: Grid, row: int, col: int, h: int, w: int) -> Look | None:
-    """The look of a part of a frame; None where that reaches beyond it."""
+    """Return the look of a part of a frame (H x W uint8), h x w cells from (row, col) on; None where that reaches beyond it."""
     if row < 0 or col < 0 or row + h > frame.shape[0] or col + w > frame.shape[1]:
         return None
     return tuple(map(tuple, frame[row : row + h, col : col + w].tolist()))

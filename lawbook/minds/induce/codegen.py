@@ -44,7 +44,10 @@ def _read_source(name: str) -> str:
 
 
 def write_hypothesis(laws: Laws, overlay: Overlay, actions: Sequence[int], rival_laws: Sequence[Laws] = ()) -> Hypothesis:
-    """Rulebook and program of these laws. actions: ids of the world's actions. others: laws that fit the record as well."""
+    """Write the rulebook and the program of these laws.
+
+    actions: ids of the world's actions. rival_laws: those that fit the record as well; the rulebook asks which are right.
+    """
     files = {
         ENGINE: _ENGINE_SOURCE + (_KEY_LINE if overlay.strips else "") + (_ACTIONS_LINE if laws.around else ""),
         "walker.py": _read_source("walker.py"),
@@ -105,7 +108,7 @@ def _describe_overlay(overlay: Overlay) -> list[str]:
     """The rules of what lies over the world, in the order in which `_learnt` cites them."""
     sentences = []
     for strip in overlay.strips:
-        where = f"{'rows' if strip.axis == 0 else 'columns'} {strip.lines[0]} to {strip.lines[1]}"
+        lines_text = f"{'rows' if strip.axis == 0 else 'columns'} {strip.lines[0]} to {strip.lines[1]}"
         extent = f"{'columns' if strip.axis == 0 else 'rows'} {strip.start} (or wherever it begins) to {strip.stop}"
         p, q, _ = strip.rate
         pace = f"{p} of its places" if q == 1 else f"{p} of its places in every {q} of them"
@@ -114,7 +117,7 @@ def _describe_overlay(overlay: Overlay) -> list[str]:
         end_text = f"; when the last is empty,{slack_text} and it has run out" if strip.slack >= 0 else ""
         end_text = end_text.replace(", and", "") if not slack_text else end_text
         sentences.append(
-            f"The strip in {where}, {extent}, empties from colour {strip.full} to {strip.empty}: "
+            f"The strip in {lines_text}, {extent}, empties from colour {strip.full} to {strip.empty}: "
             f"{when_text} takes {pace}{end_text}."
         )
     if overlay.refills and sentences:

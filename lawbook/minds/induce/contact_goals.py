@@ -1,4 +1,4 @@
-"""What could be met in a level, how rare it is, how far away, and which of it is guessed to be the goal."""
+"""Contacts that may be met in a level: how rare each is, how far away, and which of it is guessed to be the goal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ UNREACHABLE = 1 << 30
 
 
 def survey(walker: Walker, current: TrackedFrame, width: int) -> dict[Contact, list[Cell]]:
-    """What could be met in this level, and where: every place that whole steps from here may lead to, the frame's edge aside."""
+    """Find what could be met in this level, and where: (row, col) of every place that whole steps from here may lead to.
+
+    The frame's edge is left out. width: columns of the ground. Empty where no avatar is seen.
+    """
     if current.spot.body < 0:
         return {}
     body, row, col = current.spot
@@ -34,7 +37,10 @@ def survey(walker: Walker, current: TrackedFrame, width: int) -> dict[Contact, l
 
 
 def find_within_reach(walker: Walker, current: TrackedFrame, width: int) -> dict[Contact, int]:
-    """What places that can be entered lead to, and after how many steps, if all `unseen` moves could be made."""
+    """Find what can be met from places that can be entered, with the number of steps to it, if all unseen moves could be made.
+
+    width: columns of the ground. A breadth-first search over places; empty where no avatar is seen.
+    """
     if current.spot.body < 0:
         return {}
     moves = walker.laws.bodies[current.spot.body]["moves"]
@@ -56,13 +62,13 @@ def find_within_reach(walker: Walker, current: TrackedFrame, width: int) -> dict
 
 
 def find_unseen_moves[Name](moves: Mapping[Name, Cell]) -> set[Cell]:
-    """Moves that no action is known to make yet, though one makes them turned by a quarter or two."""
+    """Find the moves that no action is known to make yet, though one makes them turned by a quarter or two."""
     turned_moves = {move for rows, cols in moves.values() for move in ((rows, cols), (cols, -rows), (-rows, -cols), (-cols, rows))}
     return turned_moves - set(moves.values())
 
 
 def count_places(places_by_contact: Mapping[Contact, Sequence[Cell]]) -> dict[Description, int]:
-    """How many places of this level each description fits."""
+    """Count the places of this level that each description fits."""
     counts: Counter[Description] = Counter()
     for contact, places in places_by_contact.items():
         for key in contact:
@@ -71,9 +77,10 @@ def count_places(places_by_contact: Mapping[Contact, Sequence[Cell]]) -> dict[De
 
 
 def propose_contact_goals(laws: Laws, analysis: RecordAnalysis, places_by_contact: Mapping[Contact, Sequence[Cell]]) -> list[Laws]:
-    """These laws with each unexplained kind of thing as the goal: first those within reach, the rarest first, of them the nearest.
+    """Return these laws with each unexplained kind of thing as the goal: first those within reach, the rarest first.
 
-    The laws as they are where something known completes this level, or nothing is left unexplained.
+    Of equally rare ones the nearest comes first. The laws as they are where something known completes this level, or nothing is
+    left unexplained.
     """
     walker = Walker(laws)
     explained = {contact: any(key in laws.contacts for key in contact) for contact in places_by_contact}

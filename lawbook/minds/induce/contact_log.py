@@ -26,7 +26,7 @@ MAX_CHANGED_CELLS = 2048
 
 
 class TrackedFrame(NamedTuple):
-    """What is really there in one frame: the ground, as far as it has ever been seen, the avatar on it, and its mates."""
+    """All that is really there in one frame: the ground, as far as it has ever been seen, the avatar on it, and its mates."""
 
     ground: bytes
     spot: Spot
@@ -37,9 +37,9 @@ class TrackedFrame(NamedTuple):
 class ContactEvent:
     """One step of an avatar whose action is known to move it: what it met where, and what came of it.
 
-    ground: before the step; spot: where it would stand after it. paint: cells there that changed, (row, col, colour) counted from
-    the spot. whole: everything below it has been seen since, so paint is all of it. far: what changed beyond the patch of ground
-    that was met, (row, col, colour).
+    step: (index of the trajectory, of its step; -1: where it stood at the start). ground: before the step, H x W uint8 as bytes;
+    spot: where it would stand after it. paint: cells there that changed, counted from the spot. is_fully_seen: everything below it
+    has been seen since, so paint is all of it. remote_changes: beyond the patch of ground that was met.
     """
 
     step: tuple[int, int]
@@ -68,7 +68,7 @@ class RecordAnalysis:
     """The colour of what has not been seen yet; None where everything is shown."""
 
     def get_current_frame(self) -> TrackedFrame:
-        """What is there now; after the end of a trajectory, what was there at its start."""
+        """Return what is there now; after the end of a trajectory, what was there at its start."""
         return self.tracked_frames[-1][0 if self.record.current.is_closed else -1]
 
 

@@ -1,4 +1,4 @@
-"""What no law explains, learnt by heart: the exceptions that make a program reproduce its record exactly."""
+"""Exceptions: what no law explains, learnt by heart, so that a program reproduces its record exactly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_RUNS = 40
 
 
 def add_exceptions(laws: Laws, analysis: RecordAnalysis) -> Laws:
-    """These laws with exceptions added until they reproduce the record: every first rendering, frame and status that is compared.
+    """Add exceptions to laws until they reproduce the record: every first rendering, frame and status that is compared.
 
     An exception belongs to a place (this ground, this spot, this action), or, where one place has had two outcomes, to a history
     (this first frame, these actions).
@@ -133,7 +133,7 @@ def _encode_changes(before: State, ground: bytes) -> Repainting:
 
 
 def simulate_trajectory[S](program: Simulated[S], trajectory: Trajectory) -> S:
-    """The program's state where a trajectory has got to."""
+    """Return the program's state where a trajectory has got to, after all of its actions."""
     state = program.initial_state({"frame": trajectory.first.frame})
     for action in trajectory.actions:
         state = program.step(state, action)

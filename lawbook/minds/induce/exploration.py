@@ -1,4 +1,4 @@
-"""What to find out next: the nearest untried kind of contact, reached through the program's own laws, or one action from here."""
+"""Exploration: the nearest untried kind of contact, reached through the program's own laws, or one action from here."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RIM_DIVISOR, RIM_PENALTY = 8, 2
 
 
 class ExplorationCandidate(NamedTuple):
-    """Something untried: take `action` in `state`, `distance` actions from here, the first of them `first`. Smaller comes first."""
+    """Something untried: `action` in `state`, `distance` actions from here, the first of them `first_action`. Least comes first."""
 
     tier: int
     rarity: int
@@ -57,7 +57,10 @@ class ExplorationCandidate(NamedTuple):
 
 
 def choose_exploration(case: Case, laws: Laws, overlay: Overlay, analysis: RecordAnalysis) -> Subgoal | Probe:
-    """The best thing to try: a way to where it can be tried, or the action itself where that is here."""
+    """Choose the best thing to try: a way to where it can be tried, or the action itself where that is here.
+
+    Candidates are found breadth-first through the laws and ranked by tier, rarity and distance, see `_rate_action`.
+    """
     walker = Walker(laws)
     world = Layers(overlay, walker)
     overlay_state = simulate_trajectory(world, case.record.current)
@@ -251,8 +254,12 @@ def _find_reachable_states(world: Layers, start_state: LayersState, actions: Seq
 
 
 class ExplorationHistory(NamedTuple):
-    """places: (ground, row, col, action) that have been tried; met: contacts, and contacts with the action that met them;
-    still: how often an action was tried that has never moved the avatar; ruled_out: moves it was free to make then, and did not."""
+    """The trials so far.
+
+    places: (ground, body, row, col, mates, action) that have been tried. contacts: met ones, and met ones with the action that met
+    them. idle_counts: how often an action was tried that has never moved the avatar. ruled_out_moves: those it was free to make
+    then, and did not.
+    """
 
     places: set[tuple[bytes, int, int, int, tuple[Figure, ...], int]]
     contacts: set[tuple[object, ...]]

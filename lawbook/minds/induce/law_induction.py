@@ -1,4 +1,4 @@
-"""What is held to be true: what each kind of contact does; and the rivals that the record cannot tell apart."""
+"""Law induction: what each kind of contact does; and the rivals that the record cannot tell apart."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DESCRIPTIONS = ("colour", "shape", "exact")
 
 
 def find_rival_laws(analysis: RecordAnalysis) -> list[Laws]:
-    """Every set of laws that fits the record and that it cannot tell apart, the shortest first; at least one.
+    """Find every set of laws that fits the record and that it cannot tell apart, the shortest first; at least one.
 
     They differ in how a completing or a deadly contact is described (by colours, by shape, by the exact patch), and, while nothing
     known completes this level, in what is guessed to be its goal. Two that differ in nothing this level holds are one.

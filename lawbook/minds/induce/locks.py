@@ -1,4 +1,4 @@
-"""What has been taken changes what a contact does: a figure that is open once no figure of another look is left."""
+"""Locks: a figure that is open once no figure of another look is left, so that what has been taken changes what a contact does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHUT_OUTCOMES = ("stop", "act")
 
 
 def find_gates(walker: Walker, analysis: RecordAnalysis) -> tuple[Gate, ...]:
-    """For each look that did now this, now that: the look that was gone whenever it did the one, and there whenever the other.
+    """Find, for each look that did now this, now that, the look that was gone when it did the one, and there when it did the other.
 
     The shortest way to say it that no meeting contradicts: with the colour they share left open, else as they were seen.
     """
@@ -56,8 +56,8 @@ def find_gates(walker: Walker, analysis: RecordAnalysis) -> tuple[Gate, ...]:
 
 
 def _get_exact_figure(walker: Walker, event: ContactEvent, width: int) -> Look | None:
-    kind, *rest = walker.meets(event.ground, width, *event.spot)[0]
-    return rest[0] if kind == "exact" else None
+    kind, *details = walker.meets(event.ground, width, *event.spot)[0]
+    return details[0] if kind == "exact" else None
 
 
 def _is_open(event: ContactEvent) -> bool:

@@ -22,7 +22,7 @@ MAX_MARGIN = 2
 
 
 def find_mirrored_regions(record: Record) -> tuple[Copy, ...]:
-    """Every part that has shown another part in every frame of the record, and often changed."""
+    """Find every part that has shown another part in every frame of the record, and often changed."""
     stacks = [select_compared_frames(trajectory) for trajectory in record]
     changed = [stack[1:] != stack[:-1] for stack in stacks]
     mask = np.any([change.any(axis=0) for change in changed if len(change)], axis=0) if any(map(len, changed)) else None
@@ -115,7 +115,7 @@ def _is_equal_throughout(stacks: Sequence[Frames], copy: Copy) -> bool:
 
 
 def remove_mirrored_regions(record: Record, mirrored_regions: Sequence[Copy]) -> Record:
-    """The record with every copy as it was at the start of its trajectory."""
+    """Return the record with every copy as it was at the start of its trajectory."""
     stripped_record = Record(record.levels)
     stripped_record.n_actions, stripped_record.last = record.n_actions, record.last
     for trajectory in record:

@@ -1,4 +1,4 @@
-"""What is seen: figures, groups of cells that moved rigidly from one frame to the next."""
+"""Motion: figures, groups of cells that moved rigidly from one frame to the next."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_CELLS_PER_COLOUR = 64
 
 
 def find_movers(before: Frame, after: Frame) -> list[Mover]:
-    """Figures that may have moved.
+    """Find the figures that may have moved between two frames (H x W uint8 of one shape); none where half of the cells changed.
 
     A piece (cells of one colour that hang together) moved by v when all of it is found again v further on, and what it left
     shows something else. Pieces that touch and moved alike are one group. A group is offered transparent and filled to its box.

@@ -40,7 +40,7 @@ class Overlay:
 
 @dataclass(frozen=True)
 class StrippedRecord:
-    """record: what is below, without the strips. over: their tables."""
+    """A record without what lies over it, and the tables of that."""
 
     record: Record
     overlay: Overlay = field(default_factory=Overlay)
@@ -179,7 +179,7 @@ def _find_refills(overlay: Overlay, core: Walker, record: Record) -> tuple[Descr
 
 
 def add_patches(overlay: Overlay, core: Walker, record: Record) -> Overlay:
-    """These tables with whatever they and the core below still get wrong, learnt by heart, each for one history."""
+    """Add to these tables whatever they and the core below still get wrong, learnt by heart, each for one history."""
     if overlay.strips:
         overlay = replace(overlay, refills=_find_refills(overlay, core, record))
     world = Layers(overlay, core)

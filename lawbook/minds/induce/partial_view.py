@@ -25,7 +25,7 @@ MIN_DARK_SHARE = 0.2
 
 
 def find_dark_colour(record: Record) -> int | None:
-    """The colour of what is not seen; None where everything always is."""
+    """Find the colour of what is not seen; None where everything always is."""
     first_frame = record.trajectories[0].first.frame
     for colour in np.flatnonzero(np.bincount(first_frame.ravel()) >= MIN_DARK_SHARE * first_frame.size).tolist():
         n_shifted = n_changing = 0
@@ -46,7 +46,7 @@ def find_dark_colour(record: Record) -> int | None:
 
 
 def fill_dark_cells(record: Record, colour: int) -> Record:
-    """The record as it would be were nothing hidden, as far as it has ever been seen from the same first frame."""
+    """Return the record as it would be were nothing hidden, as far as it has ever been seen from the same first frame."""
     known_levels: dict[bytes, Grid] = {}
     for trajectory in record:
         level = known_levels.setdefault(trajectory.first.frame.tobytes(), np.array(trajectory.first.frame))
@@ -70,7 +70,10 @@ def fill_dark_cells(record: Record, colour: int) -> Record:
 
 
 def find_view_window(record: Record, analysis: RecordAnalysis, colour: int) -> tuple[int, int, int, int, int] | None:
-    """(dark colour, rows above and columns left of the avatar's upper left cell, rows and columns in all) of what is shown."""
+    """Find what is shown around the avatar; None where it was never seen with something dark about it.
+
+    Returns (dark colour, rows above and columns left of the avatar's upper left cell, rows and columns in all).
+    """
     extents: list[tuple[int, int, int, int]] = []
     for trajectory, tracked_frames in zip(record, analysis.tracked_frames, strict=True):
         stack = select_compared_frames(trajectory)
@@ -88,7 +91,10 @@ def find_view_window(record: Record, analysis: RecordAnalysis, colour: int) -> t
 
 
 def pack_level_maps(record: Record, filled_record: Record) -> tuple[tuple[int, str], ...]:
-    """(first frame, all that has been seen from it, packed) of each level that shows more than its first frame."""
+    """Pack all that has been seen of each level that shows more than its first frame.
+
+    Returns (CRC-32 of the first frame, all that has been seen from it, by zlib and base 85) of each.
+    """
     packed_maps: dict[int, str] = {}
     for trajectory, filled_trajectory in zip(record, filled_record, strict=True):
         if not np.array_equal(trajectory.first.frame, filled_trajectory.first.frame):
@@ -98,7 +104,7 @@ def pack_level_maps(record: Record, filled_record: Record) -> tuple[tuple[int, s
 
 
 def count_unseen_cells(world: Layers, state: State, colour: int) -> int:
-    """How many cells that have not been seen yet would be shown with the avatar where it is in this state."""
+    """Count the cells that have not been seen yet and would be shown with the avatar where it is in this state."""
     if world.view is None or state.body < 0:
         return 0
     ground = np.frombuffer(state.ground, np.uint8).reshape(-1, state.width)

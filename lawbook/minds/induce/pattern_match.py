@@ -17,7 +17,7 @@ MAX_PATTERNS = 4
 
 
 def find_matches(grounds: Sequence[Grid], turns: Mapping[Look, Look]) -> list[Match]:
-    """What `predicates.holds` takes for a match, of one level: the likeliest first. grounds: H x W each, as the level went on.
+    """Find what `predicates.holds` takes for a match, of one level: the likeliest first. grounds: H x W each, as the level went on.
 
     The region that is worked on is where something was seen to change (or where what clicks turn hangs together with that); a
     pattern is a region that never changed, of that size or smaller by a whole number, in colours that were seen in the first.

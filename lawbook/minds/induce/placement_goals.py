@@ -23,7 +23,7 @@ MAX_PLACES = 4
 
 
 def propose_placement_goals(laws: Laws, analysis: RecordAnalysis) -> list[Laws]:
-    """These laws with each goal of all figures at home that fits the record, the likeliest first; as they are where none does."""
+    """Return these laws with each goal of all figures at home that fits the record, the likeliest first; else as they are."""
     walker = Walker(laws)
     running = [_find_supports(walker, analysis, tracked_frame) for tracked_frame in _find_running_frames(analysis)]
     completed = [_find_supports(walker, analysis, tracked_frame) for tracked_frame in _find_completed_frames(walker, analysis)]

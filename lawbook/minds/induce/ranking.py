@@ -1,4 +1,4 @@
-"""Which of the laws that fit a record a member holds: the best that differ in what they would do, or in what they foresee."""
+"""Ranking: of the laws that fit a record, those a member holds; the best that differ in what they do or predict."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ MAX_STATES = 1_500
 
 
 class Behaviour(NamedTuple):
-    """What laws would do and what they foresee. plan: the shortest way to a goal from here; empty where they see none.
-    foreseen: a digest of every state that they lead to from here, the ends included; of use within one process."""
+    """The plan of some laws and a digest of their predictions.
+
+    plan: the shortest way to a goal from here; empty where they see none. prediction_digest: of every state that they lead to from
+    here, the ends included; of use within one process.
+    """
 
     plan: tuple[Action, ...]
     prediction_digest: int
@@ -38,14 +41,14 @@ class HypothesisRanking:
         self._behaviours: dict[int | str, Behaviour] = {}
 
     def complete_laws(self, index: int) -> tuple[Laws, Overlay]:
-        """One set of laws with every exception that it needs, and what lies over it."""
+        """Return one set of laws with every exception that it needs, and what lies over it."""
         if index not in self._completed:
             laws = add_exceptions(self.laws[index], self._analysis)
             self._completed[index] = laws, add_patches(self._overlay, Walker(laws), self._record)
         return self._completed[index]
 
     def rank_laws(self, case: Case) -> list[int]:
-        """The order in which this member is to propose them: first the one to hold.
+        """Return indices of the laws in the order in which this member is to propose them: first the one to hold.
 
         That is the one it holds already if it is among the best, else the one of its rank there, else the first; but none that
         another member holds (their texts are in the case). The best are as many as there are members, no two of them alike in plan
@@ -75,15 +78,17 @@ class HypothesisRanking:
         return next((index for index in range(len(self.laws)) if self.get_behaviour(index, case).plan), own_index)
 
     def find_own(self, case: Case) -> int:
-        """The one that this member's text holds; else the one it would propose."""
+        """Return the index of the laws that this member's text holds; else of those it would propose."""
         if case.population == 1:
             return self._choose_single(case)
         own_index = None if case.hypothesis is None else self._find_held(case.hypothesis, case)
         return self.rank_laws(case)[0] if own_index is None else own_index
 
     def find_best(self, case: Case) -> list[int]:
-        """Indices of the first so many as there are members, in the order of the laws; of those that would do the same and foresee
-        the same within reach, the first. Laws that see no way to a goal differ in what is out of reach as yet."""
+        """Return indices of the first so many laws as there are members, no two of them alike in plan and prediction.
+
+        Of those that are alike within reach, the first. Laws that see no way to a goal differ in what is out of reach as yet.
+        """
         index_by_behaviour: dict[Behaviour | int, int] = {}
         for index in range(len(self.laws)):
             behaviour = self.get_behaviour(index, case)
@@ -93,6 +98,7 @@ class HypothesisRanking:
         return [*index_by_behaviour.values()]
 
     def get_behaviour(self, index: int, case: Case) -> Behaviour:
+        """Return the behaviour of one set of laws, simulated once."""
         if index not in self._behaviours:
             laws, overlay = self.complete_laws(index)
             self._behaviours[index] = simulate_behaviour(Layers(overlay, Walker(laws)), case)
@@ -121,7 +127,7 @@ class HypothesisRanking:
 
 
 def parse_laws(hypothesis: Hypothesis) -> Laws | None:
-    """The laws of a text of ours, read back as data (nothing of it is run); None where it is nobody's of our kind."""
+    """Read the laws of a text of ours back as data (nothing of it is run); None where it is nobody's of our kind."""
     try:
         statements = ast.parse(hypothesis.files.get("learnt.py", "")).body
         values = {
@@ -135,7 +141,10 @@ def parse_laws(hypothesis: Hypothesis) -> Laws | None:
 
 
 def simulate_behaviour(world: Layers, case: Case) -> Behaviour:
-    """What these laws would do from here, and what they foresee within reach of it; where the level is over, from its start."""
+    """Find what these laws would do from here, and what they foresee within reach of it; where the level is over, from its start.
+
+    A breadth-first search over at most MAX_STATES states.
+    """
     trajectory = case.record.current
     start = (
         world.initial_state({"frame": trajectory.first.frame})

@@ -1,4 +1,4 @@
-"""What a contact changes elsewhere: a copy of what was met, shown at one place, or the same cells painted every time."""
+"""Remote effects of a contact: a copy of what was met, shown at one place, or the same cells painted every time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ MAX_REMOTE_CELLS = 256
 
 
 def find_remote_effect(figure: Look | None, events: Sequence[ContactEvent], width: int) -> RemoteEffect:
-    """The shortest account of what changed elsewhere in all of these meetings; empty where nothing did, or none fits them all."""
+    """Find the shortest account of what changed elsewhere in all of these meetings; empty where nothing did, or none fits them all.
+
+    figure: the look of what was met, if it has one. width: columns of the ground.
+    """
     if not any(event.remote_changes for event in events) or any(len(event.remote_changes) > MAX_REMOTE_CELLS for event in events):
         return ()
     if figure is not None:

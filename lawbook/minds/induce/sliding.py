@@ -16,7 +16,7 @@ END_OUTCOMES = ("win", "die", "die outside", "die vanishing")
 def relocate_slide_ends(
     walker: Walker, events_by_contact: Mapping[Contact, Sequence[ContactEvent]], analysis: RecordAnalysis
 ) -> dict[Contact, list[ContactEvent]]:
-    """The meetings, where a level or a game ended after sliding: at the first thing that is not slid over."""
+    """Move the meetings in which a level or a game ended after sliding to the first thing that is not slid over."""
     sliding_contacts = {
         contact for contact, events in events_by_contact.items() if any(event.outcome == "slide" for event in events)
     }
@@ -35,7 +35,7 @@ def relocate_slide_ends(
 
 
 def relabel_carrying(walker: Walker, contact: Contact, events: Sequence[ContactEvent]) -> list[ContactEvent]:
-    """The meetings of one kind of thing, as its carrying the avatar along where that says more of them than its being slid over.
+    """Relabel the meetings of one kind of thing as carrying, where that says more of them than sliding over it.
 
     Carried on by v, the avatar goes on by v from what it has entered; where v takes it back, it seems to have been stopped.
     """

@@ -37,12 +37,15 @@ class Ground(NamedTuple):
 
     @property
     def grid(self) -> Grid:
+        """The ground as an array, H x W uint8, read-only."""
         return np.frombuffer(self.cells, np.uint8).reshape(-1, self.width)
 
     def count(self, look: Look) -> int:
+        """Count the places in which the ground shows a look."""
         return _count_look(self.cells, self.width, look)
 
     def is_goal_met(self, goal: Goal) -> bool:
+        """Return whether a predicate holds on this ground."""
         return holds(goal[0], goal[1], self.grid, self.count)
 
 
@@ -52,7 +55,7 @@ def _count_look(cells: bytes, width: int, look: Look) -> int:
 
 
 def propose_state_goals(laws: Laws, analysis: RecordAnalysis) -> list[Laws]:
-    """These laws with each predicate that fits the record, the cheapest to write down first; as they are where none does."""
+    """Return these laws with each predicate that fits the record, the cheapest to write down first; as they are where none does."""
     running = list(dict.fromkeys(_find_running_grounds(analysis)))
     completed = list(dict.fromkeys(_find_completed_grounds(laws, analysis)))
     looks = [*dict.fromkeys([*laws.turns, *laws.turns.values(), *_find_rare_looks(laws, analysis)])]
@@ -66,16 +69,16 @@ def propose_state_goals(laws: Laws, analysis: RecordAnalysis) -> list[Laws]:
             n_left = current.count(goal[1]) if goal[0] == "none" else 1
             fitting.append(((n_left == 0, compute_description_bits(goal), n_left, order), (*additional_goals, goal)))
     ranked = [goals for _, goals in sorted(fitting, key=lambda item: item[0])]
-    kept = [
+    selected = [
         goals
         for k, goals in enumerate(ranked)
         if sum(earlier[-1][0] == goals[-1][0] for earlier in ranked[:k]) < MAX_GOALS_OF_A_KIND
     ]
-    return [replace(laws, goals=goals) for goals in kept[:MAX_GOALS]] or [laws]
+    return [replace(laws, goals=goals) for goals in selected[:MAX_GOALS]] or [laws]
 
 
 def compute_description_bits(goal: Goal) -> int:
-    """What a predicate costs to write down."""
+    """Compute what a predicate costs to write down, in bits: LOOK_BITS for a look, NUMBER_BITS for a number."""
     kind, argument = goal
     return {
         "none": LOOK_BITS,

@@ -38,7 +38,7 @@ Span = tuple[list[int], int, int]
 
 
 def find_strips(record: Record) -> list[Strip]:
-    """Every strip that explains enough steps; those of equal lines next to each other are one."""
+    """Find every strip that explains enough steps; those of equal lines next to each other are one."""
     stacks = [select_compared_frames(trajectory) for trajectory in record]
     found_strips: list[Strip] = []
     for axis in (0, 1):

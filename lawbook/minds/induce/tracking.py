@@ -1,4 +1,4 @@
-"""Where a figure of a known look was, from frame to frame of a trajectory."""
+"""Tracking: where a figure of a known look was, from frame to frame of a trajectory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lawbook.minds.induce.types import Cell, Frames, Look, LookCells
 
 
 class Spot(NamedTuple):
-    """Where an avatar is: which of the known looks it has, and its upper left cell. body -1: it is not seen."""
+    """The place of an avatar: which of the known looks it has, and its upper left cell. body -1: it is not seen."""
 
     body: int
     row: int
@@ -23,19 +23,19 @@ NOWHERE = Spot(-1, -1, -1)
 
 
 def find_covered_cells(spot: Spot, cells: Sequence[LookCells]) -> set[Cell]:
-    """The cells that an avatar there hides."""
+    """Return the cells (row, col) that an avatar there hides."""
     r, c, _ = cells[spot.body]
     return set(zip((spot.row + r).tolist(), (spot.col + c).tolist(), strict=True))
 
 
 def select_compared_frames(trajectory: Trajectory) -> Frames:
-    """The settled frames that a replay is compared with: all but those after a completing or truncated step."""
+    """Return the settled frames that a replay is compared with, n x H x W uint8: not those after a completing or truncated step."""
     ended = bool(trajectory.steps) and trajectory.last.status in (Status.COMPLETED, Status.TRUNCATED)
     return trajectory.settled_frames[: len(trajectory) + 1 - ended]
 
 
 def track(frames: Frames, looks: Sequence[Look], start: Spot | None = None) -> list[Spot]:
-    """Where the avatar is in each frame (n x H x W); it is found at the start unless that is given."""
+    """Find the avatar in each frame (n x H x W); where it is at the start too, unless that is given."""
     cells = [cells_of(look) for look in looks]
     spots = [start or _find_start(frames, looks, cells)]
     strides: set[Cell] = set()
@@ -61,9 +61,9 @@ def _find_start(frames: Frames, looks: Sequence[Look], cells: Sequence[LookCells
         if len(spots) > 1:
             # Several figures look like it: it is the one that is gone first.
             for frame in frames[1:]:
-                gone = [spot for spot in spots if not _is_shown(frame, spot, cells)]
-                if gone:
-                    return gone[0]
+                vanished_spots = [spot for spot in spots if not _is_shown(frame, spot, cells)]
+                if vanished_spots:
+                    return vanished_spots[0]
         if spots:
             return spots[0]
     return NOWHERE
@@ -89,9 +89,9 @@ def _find_moved_avatar(before: Frame, after: Frame, previous: Spot, look: Look, 
     changed, (r, c, _) = before != after, cells
 
     def rank_place(place: Cell) -> tuple[int, int]:
-        rest = changed.copy()
-        rest[previous.row + r, previous.col + c] = rest[place[0] + r, place[1] + c] = False
-        return int(rest.sum()), abs(place[0] - previous.row) + abs(place[1] - previous.col)
+        unexplained = changed.copy()
+        unexplained[previous.row + r, previous.col + c] = unexplained[place[0] + r, place[1] + c] = False
+        return int(unexplained.sum()), abs(place[0] - previous.row) + abs(place[1] - previous.col)
 
     return Spot(previous.body, *min(candidates, key=rank_place))
 

@@ -17,13 +17,14 @@ class LLMSource:
     package = "pydantic_ai"
 
     def names(self) -> Iterable[tuple[str, str]]:
+        """Return the forms of address: one for each provider."""
         return [
             (f"llm:{description.partition(',')[0]}", description.partition(",")[2].strip())
             for description in providers.PROVIDERS.values()
         ]
 
     def make(self, argument: str, *, images: bool = False) -> Mind:
-        """argument: `PROVIDER:MODEL`. images: show it pictures too, where it takes them."""
+        """Make the mind of `PROVIDER:MODEL`. images: show it pictures too, where it takes them. Raises UsageError."""
         from lawbook.minds.llm.language_mind import LLMMind
 
         if not argument:

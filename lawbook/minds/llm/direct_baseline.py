@@ -16,7 +16,7 @@ from lawbook.minds.llm.operator_call import OperatorCaller, UnusableAnswerError
 
 
 class DirectMind:
-    """Table 5's baseline of Memento 3. Explores only: needs a protocol without a model requirement."""
+    """The baseline of Memento 3, Table 5. Explores only: needs a protocol without a model requirement."""
 
     proposes = False
 
@@ -25,12 +25,15 @@ class DirectMind:
         self._caller = OperatorCaller(model, images=images)
 
     def propose(self, case: Case) -> Proposal:
+        """Raise MindError, always: this mind proposes nothing."""
         raise MindError(f"The mind {self.name} proposes nothing; play it with --protocol vanilla.")
 
     def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
+        """Judge by citations alone: the rules that the code names in comments."""
         return judge_by_citations(hypothesis)
 
     def explore(self, case: Case) -> Subgoal | Probe:
+        """Ask the model for one action. Raises MindError when no answer can be had; an unreadable one comes back as unusable."""
         try:
             return self._caller.ask(
                 "direct",
@@ -44,6 +47,7 @@ class DirectMind:
             return Subgoal("", "", unusable=str(error))
 
     def receipt(self) -> Receipt:
+        """Return the cost of the calls since the last receipt that is not in the ledger yet."""
         return self._caller.receipt()
 
 
@@ -68,10 +72,8 @@ def _build_parts(case: Case) -> list[Part]:
         title = f"# Before this level's start: the frame before action {previous.steps[-1][0]}"
         parts.append(Part("before", f"{title}\n\n{frame_text.format_board(previous.get_frame(len(previous) - 1))}"))
     available = ", ".join(map(str, trajectory.last.available))
-    current_frame = (
-        f"# The frame now (level {trajectory.last.level}, available: "
-        f"{available})\n\n{frame_text.format_board(trajectory.last.frame)}"
-    )
+    title = f"# The frame now (level {trajectory.last.level}, available: {available})"
+    current_frame = f"{title}\n\n{frame_text.format_board(trajectory.last.frame)}"
     refusal_note = f"\n\nYour last answer could not be used: {case.refusal}" if case.refusal else ""
     parts.append(Part("now", current_frame + refusal_note))
     parts.append(Part("budget", f"{case.budget_left} actions are left."))
@@ -86,9 +88,11 @@ class DirectSource:
     package = "pydantic_ai"
 
     def names(self) -> Iterable[tuple[str, str]]:
+        """Return the one form of address."""
         return [("direct:MODEL", "MODEL as after llm: such as anthropic:MODEL, or files:DIR")]
 
     def make(self, argument: str, *, images: bool = False) -> DirectMind:
+        """Make the mind of `PROVIDER:MODEL`. images: show it pictures too. Raises UsageError."""
         if not argument:
             raise UsageError("The mind direct needs a model, as after llm:; such as --mind direct:anthropic:MODEL.")
         return DirectMind(f"direct:{argument}", providers.connect(argument), images=images)

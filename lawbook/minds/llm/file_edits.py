@@ -14,10 +14,10 @@ _MAX_QUOTED_CHARS = 80
 def apply_answer(
     answer: ParsedAnswer, before: Mapping[str, str], target_file: str | None = None, *, final_attempt: bool = False
 ) -> dict[str, str]:
-    """All files after the answer: `before` with its whole files put in and its edits applied.
+    """Return all files after the answer: `before` with its whole files put in and its edits applied.
 
-    only: RULEBOOK or ENGINE where the answer is about the rulebook, or about the program, alone. last: there is no asking again,
-    so a block whose end is missing is taken as it is. Raises Unreadable.
+    target_file: RULEBOOK or ENGINE where the answer is about the rulebook, or about the program, alone. final_attempt: there is no
+    asking again, so a block whose end is missing is taken as it is. Raises UnreadableAnswerError.
     """
     files = dict(before)
     blocks = [block for block in answer.blocks if _is_file_block(block, target_file)]
@@ -41,7 +41,10 @@ def apply_answer(
 
 
 def apply_json_answer(answer: Mapping[str, Any], before: Mapping[str, str], target_file: str | None = None) -> dict[str, str]:
-    """As `changed`, from {"files": [{"name", "source"}], "edits": [{"file", "search", "replace"}]}. Raises Unreadable."""
+    """Do as `apply_answer` with {"files": [{"name", "source"}], "edits": [{"file", "search", "replace"}]}.
+
+    Raises UnreadableAnswerError.
+    """
     files = dict(before)
     for entry in _require_objects(answer.get("files")):
         name, source = _require_text(entry, "name"), _require_text(entry, "source")
@@ -56,7 +59,10 @@ def apply_json_answer(answer: Mapping[str, Any], before: Mapping[str, str], targ
 
 
 def apply_edit(edit: Edit, name: str, source: str) -> str:
-    """`source` with the one place that the edit names replaced; blanks at the ends of lines do not matter. Raises Unreadable."""
+    """Replace the one place in `source` that the edit names; blanks at the ends of lines do not matter.
+
+    name: of the file, for the sentence. Raises UnreadableAnswerError where the place is missing, or there more than once.
+    """
     if not edit.search.strip():
         if source.strip():
             raise UnreadableAnswerError(

@@ -149,14 +149,16 @@ class FileQueueSource:
     pictures = True
 
     def names(self) -> Iterable[tuple[str, str]]:
+        """Return the forms of address."""
         return [("files:DIR", "?timeout=SECONDS to wait for an answer (default: a day)")]
 
     def make(self, argument: str, *, images: bool = False) -> LLMMind:
+        """Make the mind whose answers are files, of `DIR` or `DIR?timeout=SECONDS`. Raises UsageError."""
         return LLMMind(f"files:{argument}", make_file_queue_model(argument), images=images)
 
 
 def make_file_queue_model(argument: str) -> FileQueueModel:
-    """From `DIR` or `DIR?timeout=SECONDS`. Raises UsageError."""
+    """Make the model of `DIR` or `DIR?timeout=SECONDS`. Raises UsageError."""
     folder, _, query = argument.partition("?")
     if not folder:
         raise UsageError("The mind files needs a folder: --mind files:DIR.")

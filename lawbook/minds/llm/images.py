@@ -17,7 +17,7 @@ IMAGE_SIZE = 768
 
 
 def render_images(case: Case) -> tuple[ImagePart, ...]:
-    """The last two settled frames of the present trajectory, the present one last."""
+    """Render the last two settled frames of the present trajectory as pictures, the present one last."""
     if not len(case.record):
         return ()
     trajectory = case.record.current
@@ -30,7 +30,7 @@ def render_images(case: Case) -> tuple[ImagePart, ...]:
 
 
 def encode_png(frame: Frame) -> bytes:
-    """A PNG of an H x W frame, each cell a square, each code a colour of its own: 0 black, 1 white, others around the wheel."""
+    """Encode an H x W frame as a PNG, each cell a square, each code a colour: 0 black, 1 white, others around the wheel."""
     cell = max(1, IMAGE_SIZE // max(frame.shape))
     pixels = frame.repeat(cell, axis=0).repeat(cell, axis=1)
     rows = np.zeros((pixels.shape[0], pixels.shape[1] + 1), dtype=np.uint8)  # each row begins with its filter, 0: none

@@ -36,7 +36,7 @@ class LLMMind:
             return Proposal(decision, unusable=str(error))
 
     def judge(self, case: Case, hypothesis: Hypothesis) -> Judgement:
-        """From rulebook and program alone, the mechanical trace as advice (Eq. 21): no record, no word of how it was compiled."""
+        """Judge from rulebook and program alone, with the mechanical trace as advice (Eq. 21): no record. Raises MindError."""
         citations = find_rule_citations(hypothesis)
         program = "\n\n".join(
             prompt_context.format_numbered(name, source) for name, source in prompt_context.sort_files(hypothesis.files)
@@ -59,7 +59,7 @@ class LLMMind:
             return Judgement(False, {}, f"It could not be judged. {error}")
 
     def explore(self, case: Case) -> Subgoal | Probe:
-        """A subgoal where a program stands to plan in, or a probe."""
+        """Ask for a subgoal where a program stands to plan in, or for a probe. Raises MindError."""
         parts = self._build_parts(case, prompt_context.pick_draft(case))
         if not case.admissible:
             parts.append(Part("no program", "No program stands that could plan a way to a subgoal: name a probe."))
@@ -76,6 +76,7 @@ class LLMMind:
             return Subgoal("", "", unusable=str(error))
 
     def receipt(self) -> Receipt:
+        """Return the cost of the calls since the last receipt that is not in the ledger yet."""
         return self._caller.receipt()
 
     # -- the operators -------------------------------------------------------------------------------------------------------------

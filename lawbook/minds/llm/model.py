@@ -77,8 +77,11 @@ class Request:
 
 @dataclass(frozen=True)
 class ModelReply:
-    """What came back. text: the last message's text, or the JSON of a structured answer; it may be empty, cut short or a refusal:
-    the operators say so to the model. receipt: see Receipt."""
+    """The answer of a model.
+
+    text: the last message's text, or the JSON of a structured answer; it may be empty, cut short or a refusal: the operators say so
+    to the model. receipt: see Receipt.
+    """
 
     text: str
     receipt: Receipt = field(default_factory=dict)
@@ -97,5 +100,5 @@ class Model(Protocol):
     supports_images: bool
 
     def ask(self, request: Request) -> ModelReply:
-        """One call, retries for rate limits and overload included. Raises ModelError when no answer can be had."""
+        """Make one call, retries for rate limits and overload included. Raises ModelError when no answer can be had."""
         ...

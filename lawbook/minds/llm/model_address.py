@@ -42,9 +42,12 @@ class ModelOptions:
 
 
 def make_model(address: str) -> tuple[Provided, ModelOptions]:
-    """Raises UsageError with one sentence for a missing key or extra, or an option that is none."""
-    provider, _, rest = address.partition(":")
-    url, mark, tail = rest.rpartition("#")
+    """Make the pydantic-ai model of `provider:MODEL?option=value`, and say how it is to be asked. Sends nothing.
+
+    Raises UsageError with one sentence for a missing key or extra, or an option that is none.
+    """
+    provider, _, model_text = address.partition(":")
+    url, mark, tail = model_text.rpartition("#")
     name, _, query = tail.partition("?")
     target, options = url + mark + name, _parse_options(query, local=provider in _LOCAL_PROVIDERS)
     try:
@@ -100,8 +103,8 @@ def _parse_options(query: str, *, local: bool) -> ModelOptions:
     _require_choice("output", output, _OUTPUTS)
     tools, pictures = (_pop_flag(options, name) for name in ("tools", "images"))
     if options:
-        known = "output, tools, images, max_tokens, temperature, thinking, seed, timeout"
-        raise UsageError(f"There is no option {next(iter(options))!r} of a model; there is {known}.")
+        option_names = "output, tools, images, max_tokens, temperature, thinking, seed, timeout"
+        raise UsageError(f"There is no option {next(iter(options))!r} of a model; there is {option_names}.")
     if local:  # nobody knows what such a server takes; a schema that it refuses is found out, a tool that it garbles is not
         tools, pictures = tools or False, pictures or False
     return ModelOptions(output, tools, pictures, settings)

@@ -41,9 +41,11 @@ class OperatorCaller:
         extra_prompt: str = "",
         make_images: Callable[[], tuple[ImagePart, ...]] = tuple,
     ) -> Answer:
-        """The operator's answer, read. parts: without the task, which is put after them, and the prompt `also` after that.
+        """Ask for the operator's answer and read it by `parse(text, final_attempt)`.
 
-        Raises UnusableError, MindError."""
+        parts: without the task, which is put after them, and the prompt `extra_prompt` after that. schema: of the answer, in JSON.
+        Raises UnusableAnswerError where it cannot be read, not even when asked again; MindError where none can be had.
+        """
         has_rulebook = case.needs_rulebook
         system, task = templates.build_system_prompt(op, has_rulebook), templates.load_prompt(op, has_rulebook)
         uses_text_tools = tools is not None and not self.model.supports_tools
@@ -82,11 +84,11 @@ class OperatorCaller:
             turns.append(Turn(answer, f"{problem} Answer again, whole, in the form that was asked for."))
 
     def add_note(self, name: str, value: str) -> None:
-        """Something to be known of this call in the ledger."""
+        """Note something to be known of this call in the ledger."""
         self._notes[name] = value
 
     def receipt(self) -> Receipt:
-        """What the calls since the last receipt cost, where no desk has written that down already; and what was marked."""
+        """Return the cost of the calls since the last receipt, where the ledger does not have it already; and what was noted."""
         costs: dict[str, float | int | str] = {**self._notes, **self._costs}
         if costs and not self._costs:
             costs["requests"] = 0  # they stand in the ledger, each by itself

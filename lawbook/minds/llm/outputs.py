@@ -61,13 +61,14 @@ class Reflection:
 
 
 def build_reflection_schema(allowed: tuple[Decision, ...]) -> Schema:
+    """Build the JSON schema of a reflection in which only the `allowed` decisions may be taken."""
     return _build_object_schema(
         {"decision": {"type": "string", "enum": [decision.value for decision in allowed]}, "diagnosis": _TEXT_SCHEMA}
     )
 
 
 def read_reflection(text: str, allowed: tuple[Decision, ...]) -> Reflection:
-    """Raises Unreadable, also for a decision that is not `allowed` now."""
+    """Read a decision with its diagnosis (Eq. 16). Raises UnreadableAnswerError, also for a decision that is not `allowed` now."""
     answer_fields = _find_answer_fields(text, ("DECISION", "DIAGNOSIS"))
     choices = ", ".join(allowed)
     if not answer_fields.get("DECISION"):
@@ -101,7 +102,7 @@ SIMPLIFICATION_SCHEMA = _build_object_schema({"retain": {"type": "boolean"}, "fi
 
 
 def read_revision(text: str, before: str, *, final_attempt: bool = False) -> str:
-    """The rulebook (Eq. 17) after an answer: whole, or edited. Raises Unreadable."""
+    """Return the rulebook (Eq. 17) after an answer: whole, or edited. Raises UnreadableAnswerError."""
     after = _parse_files(text, {RULEBOOK: before} if before else {}, RULEBOOK, final_attempt=final_attempt)
     extra = [name for name in after if name != RULEBOOK]
     if extra:
@@ -119,7 +120,10 @@ def read_revision(text: str, before: str, *, final_attempt: bool = False) -> str
 
 
 def read_compilation(text: str, before: Mapping[str, str], *, may_stay: bool, final_attempt: bool = False) -> dict[str, str]:
-    """The program (Eq. 18) after an answer. unchanged: may it stay as it is, said by `NO CHANGE`? Raises Unreadable."""
+    """Return the program (Eq. 18) after an answer.
+
+    may_stay: it may stay as it is, said by `NO CHANGE`. Raises UnreadableAnswerError.
+    """
     after = _parse_files(text, before, ENGINE, final_attempt=final_attempt)
     if RULEBOOK in after:
         raise UnreadableAnswerError(f"Now only the program is wanted; {RULEBOOK} stays as it is, so leave it out of your answer.")
@@ -138,7 +142,7 @@ def read_compilation(text: str, before: Mapping[str, str], *, may_stay: bool, fi
 
 
 def read_diagnosis(text: str) -> str:
-    """What a program's author says before its files that the evidence means; empty where nothing is said."""
+    """Return what a program's author says before its files that the evidence means; empty where nothing is said."""
     cleaned = clean_answer(text)
     answer = find_json_object(cleaned, ("files", "edits"))
     if answer is not None:
@@ -150,7 +154,10 @@ def read_diagnosis(text: str) -> str:
 
 
 def read_simplification(text: str, before: Hypothesis, *, has_rulebook: bool, final_attempt: bool = False) -> Hypothesis | None:
-    """Something shorter, or None for `RETAIN` (Eq. 23). rulebook: is there one? Raises Unreadable, also when it is not shorter."""
+    """Return something shorter (Eq. 23), or None for `RETAIN`.
+
+    Raises UnreadableAnswerError, also when it is not shorter.
+    """
     base = dict(before.files) | ({RULEBOOK: before.rulebook} if has_rulebook else {})
     after = _parse_files(text, base, None if has_rulebook else ENGINE, final_attempt=final_attempt)
     if after == base:
@@ -219,8 +226,11 @@ JUDGEMENT_SCHEMA = _build_object_schema(
 
 
 def read_judgement(text: str, rules: tuple[str, ...], *, final_attempt: bool = False) -> Judgement:
-    """Per rule where it is implemented or what is missing, then the verdict (Eq. 21). Raises Unreadable, also for one that does
-    not agree with itself or leaves a rule out (on the last reading only for what decides nothing)."""
+    """Read, for each rule, where it is implemented or what is missing, then the verdict (Eq. 21).
+
+    Raises UnreadableAnswerError, also for one that does not agree with itself or leaves a rule out (on the last reading only for
+    what decides nothing).
+    """
     answer = find_json_object(clean_answer(text), ("faithful",))
     parsed = _parse_judgement_json(answer) if answer is not None else _parse_judgement_text(text, rules)
     locations, faithful, reason, missing = parsed
@@ -282,7 +292,7 @@ EXPLORATION_SCHEMA = _build_object_schema({"subgoal": _TEXT_SCHEMA, "action": _T
 
 
 def read_exploration(text: str, interface: Interface, *, may_name_subgoal: bool) -> Subgoal | Probe:
-    """A subgoal (where `subgoals` may be named) or a probe, with its question. Raises Unreadable."""
+    """Read a subgoal (where one may be named) or a probe, with its question. Raises UnreadableAnswerError."""
     answer = find_json_object(clean_answer(text), ("subgoal", "action"))
     if answer is not None:
         source, action = str(answer.get("subgoal") or ""), str(answer.get("action") or "")
@@ -309,7 +319,7 @@ def read_exploration(text: str, interface: Interface, *, may_name_subgoal: bool)
 
 
 def read_direct(text: str, interface: Interface) -> Probe:
-    """One action and why. Raises Unreadable."""
+    """Read one action and its reason. Raises UnreadableAnswerError."""
     answer = find_json_object(clean_answer(text), ("action",))
     answer_fields = _find_answer_fields(text, ("ACTION", "REASON")) if answer is None else {}
     action = str(answer["action"]) if answer is not None else answer_fields.get("ACTION", "")
@@ -320,7 +330,7 @@ def read_direct(text: str, interface: Interface) -> Probe:
 
 
 def read_action(text: str, interface: Interface) -> Action:
-    """`3`, `6 x=10 y=20`, `6@10,20` or `RESET`, on its first line. Raises Unreadable."""
+    """Read `3`, `6 x=10 y=20`, `6@10,20` or `RESET` on the first line of a text. Raises UnreadableAnswerError."""
     line = text.strip().split("\n")[0].strip(" `*.()[]")
     if line.upper().startswith("RESET"):
         return RESET
@@ -355,4 +365,4 @@ def _find_answer_fields(text: str, names: tuple[str, ...]) -> dict[str, str]:
 
 
 Read = Callable[[str, bool], Any]
-"""(what was said, is it the last time) -> the typed answer; raises Unreadable."""
+"""(what was said, is it the last time) -> the typed answer; raises UnreadableAnswerError."""

@@ -1,6 +1,6 @@
-"""What a model said, taken apart: fields, fenced files, search/replace edits, JSON. Forgiving in form, exact in content.
+"""Answers of a model, taken apart: fields, fenced files, search/replace edits, JSON. Forgiving in form, exact in content.
 
-Whatever cannot be read is an Unreadable with one sentence for the model; nothing else is ever raised, whatever the text.
+Whatever cannot be read is an UnreadableAnswerError with one sentence for the model; nothing else is ever raised, whatever the text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DECORATION = " \t>*#_-`|•"
 
 
 class UnreadableAnswerError(Exception):
-    """str(error): one sentence for the model that says what to answer instead."""
+    """An answer that cannot be read. str(error): one sentence for the model that says what to answer instead."""
 
 
 class Edit(NamedTuple):
@@ -55,7 +55,7 @@ class ParsedAnswer:
 
 
 def clean_answer(text: str) -> str:
-    """Line ends as LF; no byte order mark, no NUL, no half surrogates, no thinking aloud in tags; not endlessly long."""
+    """Clean a text: line ends as LF; no byte order mark, NUL, half surrogates or thinking aloud in tags; not endlessly long."""
     text = text[:MAX_ANSWER_CHARS].encode("utf-8", "replace").decode("utf-8", "replace")
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\ufeff", "").replace("\x00", "")
     for tag in ("think", "thinking"):
@@ -70,7 +70,10 @@ def clean_answer(text: str) -> str:
 
 
 def find_json_object(text: str, names: Iterable[str]) -> Mapping[str, Any] | None:
-    """The JSON object in `text` that has one of these names; None when the answer is not meant as JSON. Raises Unreadable."""
+    """Find the JSON object in `text` that has one of these names; None when the answer is not meant as JSON.
+
+    Raises UnreadableAnswerError for JSON that is broken, or of another shape.
+    """
     expected = set(names)
     starts = [k for k, character in enumerate(text[:20_000]) if character == "{"][:50]
     decoder, problem = json.JSONDecoder(strict=False), ""
@@ -94,7 +97,10 @@ def find_json_object(text: str, names: Iterable[str]) -> Mapping[str, Any] | Non
 
 
 def parse_answer(text: str) -> ParsedAnswer:
-    """Fenced blocks and edits of a cleaned answer, each with the file named just before it. Raises Unreadable for half an edit."""
+    """Find the fenced blocks and edits of a cleaned answer, each with the file named just before it.
+
+    Raises UnreadableAnswerError for half an edit.
+    """
     answer, preceding_name = ParsedAnswer(), ""
     lines = text.split("\n")
     k = 0
@@ -191,14 +197,14 @@ def _find_file_name(line: str) -> str:
 
 
 def find_fields(lines: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """What stands after each `NAME:` (or under a heading NAME), up to the next of the names. The last one counts when repeated."""
+    """Find what stands after each `NAME:` (or under a heading NAME), up to the next of the names. A repeated one counts last."""
     lines_by_name: dict[str, list[str]] = {}
     current: list[str] | None = None
     for line in lines:
         field_start = _match_field(line, names)
         if field_start is not None:
-            name, rest = field_start
-            current = lines_by_name[name] = [rest]
+            name, value = field_start
+            current = lines_by_name[name] = [value]
         elif current is not None:
             current.append(line)
     return {name: "\n".join(field_lines).strip().strip("*").strip() for name, field_lines in lines_by_name.items()}
@@ -209,16 +215,16 @@ def _match_field(line: str, names: Sequence[str]) -> tuple[str, str] | None:
     for name in names:
         if stripped[: len(name)].upper() != name:
             continue
-        rest = stripped[len(name) :].lstrip("*_` \t")
-        if rest[:1] in (":", "="):
-            return name, rest[1:].strip().lstrip("*_").strip()
-        if not rest and line.strip() != stripped:  # a heading, or bold
+        after_name = stripped[len(name) :].lstrip("*_` \t")
+        if after_name[:1] in (":", "="):
+            return name, after_name[1:].strip().lstrip("*_").strip()
+        if not after_name and line.strip() != stripped:  # a heading, or bold
             return name, ""
     return None
 
 
 def match_choice(text: str, choices: Sequence[str]) -> str | None:
-    """The one of `choices` that a field's text begins with, or the only one it names; None when there is none, or more."""
+    """Return the one of `choices` that a field's text begins with, or the only one it names; None when there is none, or more."""
     normalized = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
     for choice in sorted(choices, key=len, reverse=True):
         if normalized == choice or normalized.startswith(f"{choice}_"):
@@ -228,7 +234,10 @@ def match_choice(text: str, choices: Sequence[str]) -> str | None:
 
 
 def iterate_field_lines(answer: ParsedAnswer) -> Iterator[str]:
-    """Lines where fields may stand: those between the blocks; where there are none, everything, for a model that fences all."""
+    """Iterate over the lines where fields may stand: those between the blocks.
+
+    Where there are none, over everything, for a model that fences all.
+    """
     yield from answer.lines
     if not any(line.strip() for line in answer.lines):
         for block in answer.blocks:

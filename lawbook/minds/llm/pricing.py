@@ -1,4 +1,4 @@
-"""What a call of a model costs: tokens as the provider counts them, dollars by genai-prices, and the bill of one call."""
+"""Prices of calls: tokens as the provider counts them, dollars by genai-prices, and the bill of one call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ UNPRICED_PROVIDERS = ("openai-compatible", "ollama")
 
 
 def price_response(response: Any) -> float | None:
-    """Dollars of one pydantic-ai ModelResponse: what the provider says, else what its price list says; None where nobody knows."""
+    """Return the dollars of one pydantic-ai ModelResponse: as the provider says, else by its price list; None if unknown."""
     reported_cost = (response.provider_details or {}).get("cost")
     if isinstance(reported_cost, int | float):
         return float(reported_cost)
@@ -27,7 +27,7 @@ def price_response(response: Any) -> float | None:
 
 @dataclass
 class CallCost:
-    """What one call has cost so far, all requests to the provider together, those that failed too.
+    """The cost of one call so far, all requests to the provider together, those that failed too.
 
     dollars: None as soon as one answer had no known price. waited: seconds between tries. See model.Receipt for the names.
     """
@@ -48,7 +48,7 @@ class CallCost:
     finish: str = ""
 
     def add(self, response: Any) -> None:
-        """One answer (a pydantic-ai ModelResponse)."""
+        """Add one answer (a pydantic-ai ModelResponse)."""
         usage = response.usage
         self.input_tokens += usage.input_tokens
         self.cached_tokens += usage.cache_read_tokens
@@ -59,7 +59,7 @@ class CallCost:
         self.dollars = None if cost is None or self.dollars is None else self.dollars + cost
 
     def build_receipt(self) -> dict[str, float | int | str]:
-        """Without what is unknown: no dollars where there is no price, or where nothing was answered."""
+        """Build the receipt, without what is unknown: no dollars where there is no price, or where nothing was answered."""
         receipt: dict[str, float | int | str] = {name: value for name, value in vars(self).items() if value or name == "requests"}
         if self.dollars is not None and self.input_tokens + self.output_tokens:
             receipt["dollars"] = self.dollars

@@ -1,4 +1,4 @@
-"""What a call is shown of a case: rebuilt every time, so nothing grows; what changes least comes first; each part has its size."""
+"""The context of a call, from a case: rebuilt every time, so nothing grows; what changes least comes first; parts have sizes."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ _TRIGGER_SENTENCES = {
 
 
 def pick_draft(case: Case) -> Hypothesis | None:
-    """The text to work on: the last that was tried, as long as nothing else has been accepted since and it is due to be mended;
-    else what stands."""
+    """Pick the text to work on: the last that was tried, as long as nothing else has been accepted since and it is to be mended.
+
+    Else what stands.
+    """
     if case.trigger is Trigger.REFUSED or not case.admissible:
         for version in reversed(case.history):
             if version.outcome is VerdictKind.ADMISSIBLE:
@@ -48,7 +50,7 @@ def pick_draft(case: Case) -> Hypothesis | None:
 
 
 def has_failed_simplification(case: Case) -> bool:
-    """Was nothing shorter found when this very text was to be simplified before?"""
+    """Return whether nothing shorter was found when this very text was to be simplified before."""
     return any(_is_failed_simplification(version) and version.hypothesis == case.hypothesis for version in case.history)
 
 
@@ -57,7 +59,7 @@ def _is_failed_simplification(version: Version) -> bool:
 
 
 def build_hypothesis_parts(case: Case, base: Hypothesis | None) -> list[Part]:
-    """The world, the rulebook and the program: what stays from call to call. Before there is any, the world alone."""
+    """Build the world, the rulebook and the program: what stays from call to call. Before there is any, the world alone."""
     parts = [Part("world", _format_world(case), stable=True)]
     if base is None:
         return parts
@@ -70,7 +72,7 @@ def build_hypothesis_parts(case: Case, base: Hypothesis | None) -> list[Part]:
 
 
 def build_record_parts(case: Case) -> list[Part]:
-    """The record: earlier trajectories in a line each, the present one from its first frame, step by step, to its last."""
+    """Build the record: earlier trajectories in a line each, the present one from its first frame, step by step, to its last."""
     record, parts = case.record, []
     if len(record) > 1:
         first_index = max(0, len(record) - 1 - MAX_TRAJECTORIES)
@@ -97,7 +99,7 @@ def build_record_parts(case: Case) -> list[Part]:
 
 
 def build_situation_parts(case: Case, base: Hypothesis | None) -> list[Part]:
-    """Why the mind is asked, what was said of its last proposal, and what may be spent."""
+    """Build the situation: why the mind is asked, what was said of its last proposal, and what may be spent."""
     lines = ["# Why you are asked", "", *_format_trigger(case), _format_standing(case, base)]
     if case.no_plan and case.trigger in (Trigger.NO_PLAN, Trigger.EXPLORE):
         lines.append(f"What the search for its goal said: {frame_text.clip_text(case.no_plan, MAX_NOTE_CHARS)}")
@@ -127,12 +129,12 @@ def build_situation_parts(case: Case, base: Hypothesis | None) -> list[Part]:
 
 
 def format_file(name: str, source: str) -> str:
-    """A file as answers show one."""
+    """Format a file as answers show one."""
     return f"{name}\n{format_fenced(source, 'markdown' if name.endswith('.md') else 'python')}"
 
 
 def format_fenced(text: str, language: str) -> str:
-    """A fenced block. The fence is longer than any in the text."""
+    """Format a fenced block. The fence is longer than any in the text."""
     fence = "```"
     while fence in text:
         fence += "`"
@@ -140,18 +142,18 @@ def format_fenced(text: str, language: str) -> str:
 
 
 def format_numbered(name: str, source: str) -> str:
-    """A file with the number of each line, to be cited by."""
+    """Format a file with the number of each line, to be cited by."""
     lines = source.rstrip().split("\n")
     return f"{name}\n" + "\n".join(f"{k:>4} {line}" for k, line in enumerate(lines, 1))
 
 
 def sort_files(files: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The engine last: what it imports is read before it."""
+    """Sort files by name, the engine last: what it imports is read before it."""
     return sorted(files.items(), key=lambda item: (item[0] == ENGINE, item[0]))
 
 
 def format_actions(actions: Sequence[Action]) -> str:
-    """`1x3 2 6@4,5`: actions in order, repeated ones counted."""
+    """Format actions in order, repeated ones counted: `1x3 2 6@4,5`."""
     counts = ((str(action), len(list(group))) for action, group in groupby(actions))
     return " ".join(action if count == 1 else f"{action}x{count}" for action, count in counts)
 
@@ -272,8 +274,8 @@ def _format_simplification_reason(case: Case) -> list[str]:
     ] * has_grown
     reason = ", and ".join(reasons) or "a level was completed since it was last looked over"
     return [
-        f"{reason[0].upper()}{reason[1:]}: a shorter account of the same is wanted. It has {size:,} bytes now, comments "
-        "not counted."
+        f"{reason[0].upper()}{reason[1:]}: a shorter account of the same is wanted. "
+        f"It has {size:,} bytes now, comments not counted."
     ]
 
 
@@ -343,8 +345,8 @@ def _build_history_parts(case: Case) -> list[Part]:
         parts.append(Part("notes", "# Notes\n\n" + "\n".join(f"- {_shorten_line(note)}" for note in case.notes[-MAX_NOTES:])))
     if case.population > 1 and case.peer_actions:
         lines = [
-            f"{peer_action.n_actions}. {format_actions(peer_action.actions)} ({peer_action.kind} of "
-            f"{_format_driver(case, peer_action.driver)})"
+            f"{peer_action.n_actions}. {format_actions(peer_action.actions)} "
+            f"({peer_action.kind} of {_format_driver(case, peer_action.driver)})"
             for peer_action in case.peer_actions[-20:]
         ]
         parts.append(Part("news", "# Sent since your last proposal\n\n" + "\n".join(lines)))

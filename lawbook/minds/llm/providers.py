@@ -17,16 +17,19 @@ PROVIDERS = {
 
 
 def connect(address: str) -> Model:
-    """The model at `provider:MODEL`, or `files:DIR`. Raises UsageError for an unknown provider, a missing model, extra or key."""
-    provider, _, rest = address.partition(":")
+    """Make the model at `provider:MODEL`, or `files:DIR`.
+
+    Raises UsageError for an unknown provider, a missing model, extra or key.
+    """
+    provider, _, argument = address.partition(":")
     if provider == "files":
         from lawbook.minds.llm.file_queue import make_file_queue_model
 
-        return make_file_queue_model(rest)
+        return make_file_queue_model(argument)
     if provider not in PROVIDERS:
         suggestion = suggest_name(provider, PROVIDERS)
         raise UsageError(f"There is no provider {provider!r} of models.{suggestion} There is: {', '.join(PROVIDERS)}.")
-    if not rest:
+    if not argument:
         raise UsageError(f"{provider} needs the name of a model: {PROVIDERS[provider].partition(',')[0]}.")
     try:
         from lawbook.minds.llm import pydantic_model

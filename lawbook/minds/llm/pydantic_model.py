@@ -40,7 +40,7 @@ _FINISH_REASONS = {"length": "length", "content_filter": "refused", "error": "er
 
 
 def connect(address: str) -> PydanticModel:
-    """The model at `provider:MODEL?option=value`. Raises UsageError. Sends nothing."""
+    """Make the model at `provider:MODEL?option=value`. Raises UsageError. Sends nothing."""
     model, options = make_model(address)
     return PydanticModel(model, name=address.partition("?")[0], options=options)
 
@@ -85,7 +85,7 @@ class PydanticModel:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def ask(self, request: Request) -> ModelReply:
-        """One call: every request to the provider that it takes. Raises ModelError when no answer can be had."""
+        """Make one call: every request to the provider that it takes. Raises ModelError when no answer can be had."""
         cost = CallCost(self.name)
         try:
             return self._ask_with_tools(request, cost)

@@ -1,4 +1,4 @@
-"""What can go wrong between us and a provider: what is worth another try, how long to wait, and what a person is told."""
+"""Failures between us and a provider: what is worth another try, how long to wait, and what a person is told."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_WAIT_SECONDS = 120.0
 
 
 def is_transient(error: Exception) -> bool:
-    """Whether another try may do better: what is known to pass, and answers that were no answers (cut off, garbled, no JSON)."""
+    """Return whether another try may do better: after what is known to pass, or an answer that was cut off, garbled or no JSON."""
     if isinstance(error, ai.ModelRequestRejectedError | ai.ModelQuotaExceededError):
         return False
     if isinstance(error, ai.ModelHTTPError) and not isinstance(error, TRANSIENT_ERRORS):
@@ -28,13 +28,13 @@ def is_transient(error: Exception) -> bool:
 
 
 def compute_delay(error: Exception, attempts: int, first_delay: float) -> float:
-    """Seconds before the next try: what the provider asks for (Retry-After), else twice as long each time."""
+    """Compute the seconds before the next try: what the provider asks for (Retry-After), else twice as long each time."""
     retry_after = getattr(error, "retry_after", None)
     return float(retry_after) if retry_after is not None else min(MAX_WAIT_SECONDS, first_delay * 2 ** (attempts - 1))
 
 
 def is_output_mode_refused(error: Exception) -> bool:
-    """Whether the request was understood and its form refused: a schema, tools or pictures that this model does not take."""
+    """Return whether the request was understood and its form refused: a schema, tools or pictures that this model does not take."""
     is_rejected = isinstance(error, ai.ModelHTTPError) and error.status_code in (400, 404, 415, 422, 501)
     other_causes = (
         ai.ModelContextWindowExceededError,
@@ -46,7 +46,7 @@ def is_output_mode_refused(error: Exception) -> bool:
 
 
 def format_failure(error: Exception, name: str, attempts: int) -> str:
-    """What a person is told when no answer can be had. name: the model, as it was asked for."""
+    """Say what a person is told when no answer can be had. name: the model, as it was asked for."""
     reason = summarize_error(error)
     match error:
         case ai.ModelAuthenticationError():
@@ -69,7 +69,7 @@ def format_failure(error: Exception, name: str, attempts: int) -> str:
 
 
 def summarize_error(error: Exception) -> str:
-    """What happened in a few words, on one line, with the provider's own where it said something."""
+    """Say what happened in a few words, on one line, with the provider's own where it said something."""
     body = getattr(error, "body", None)
     while isinstance(body, dict):
         body = body.get("error") or body.get("message") or next((value for value in body.values() if isinstance(value, str)), None)

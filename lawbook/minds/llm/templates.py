@@ -25,14 +25,17 @@ _MARKED_SECTION = r"<!-- {0} -->(\n?)(.*?)<!-- /{0} -->(\n?)"
 
 
 def build_system_prompt(op: str, rulebook: bool = True) -> str:
-    """The system message of an operator."""
+    """Build the system message of an operator. rulebook: for an arm that has one."""
     return "\n".join(load_prompt(name, rulebook) for name in OPERATOR_PROMPTS[op][: OPERATOR_PROMPTS[op].index(op)])
 
 
 @lru_cache(64)
 def load_prompt(name: str, rulebook: bool = True, later: bool = True) -> str:
-    """The text of one file. rulebook False: without what speaks of a rulebook, and not a byte otherwise different. later False:
-    without what is of no use before anything has been proposed."""
+    """Load the text of one file.
+
+    rulebook False: without what speaks of a rulebook, and not a byte otherwise different. later False: without what is of no use
+    before anything has been proposed.
+    """
     source = _load_source(name)
     for mark, keep in (("rulebook", rulebook), ("later", later)):
         source = _filter_section(source, mark, keep)
@@ -48,11 +51,13 @@ def _filter_section(source: str, mark: str, keep: bool) -> str:
 
 
 def compute_version(op: str) -> str:
-    """`3-1a2b3c4d`: the number in prompts/versions.txt, and the hash of all files of the operator's prompt. A `+` after the
-    number: they have been changed since they had it."""
+    """Compute the version of an operator's prompt: `3-1a2b3c4d` is the number in prompts/versions.txt and a hash of its files.
+
+    A `+` after the number: they have been changed since they had it.
+    """
     digest = hashlib.sha256("\0".join(_load_source(name) for name in OPERATOR_PROMPTS[op]).encode()).hexdigest()[:8]
-    number, known = _load_version_numbers().get(op, ("0", ""))
-    return f"{number}{'' if known == digest else '+'}-{digest}"
+    number, recorded_digest = _load_version_numbers().get(op, ("0", ""))
+    return f"{number}{'' if recorded_digest == digest else '+'}-{digest}"
 
 
 @lru_cache(1)

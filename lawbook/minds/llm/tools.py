@@ -1,4 +1,4 @@
-"""What a model may use while it reflects and compiles: Python over the record, earlier versions, its program. All from the case."""
+"""Tools that a model may use while it reflects and compiles: Python over the record, earlier versions, its program."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Toolset:
         self._case, self._max_calls, self._calls_left = case, max_calls, max_calls
 
     def list_functions(self) -> tuple[Tool, ...]:
-        """For a model that takes tool calls itself."""
+        """List the tools, for a model that takes tool calls itself."""
         mind_tool_functions = (self.python, self.simulate) if self._case.tools else ()
         if not self._case.history:  # nothing to simulate, read or compare yet
             return mind_tool_functions[:1]
@@ -49,7 +49,7 @@ class Toolset:
         return self._run_with_mind_tools(lambda tools: tools.python(code))
 
     def simulate(self, actions: str, trajectory: int = -1, step: int = -1) -> str:
-        """What the member's last accepted program says that actions would show. Nothing is sent.
+        """Show what the member's last accepted program says that actions would show. Nothing is sent.
 
         Args:
             actions: such as "3 3 6@10,20": numbers, a click as number@x,y
@@ -62,7 +62,7 @@ class Toolset:
         return self._run_with_mind_tools(lambda tools: tools.simulate(parsed_actions, trajectory, None if step < 0 else step))
 
     def read_version(self, number: int) -> str:
-        """The text of an earlier version.
+        """Read the text of an earlier version.
 
         Args:
             number: as under "Earlier versions", from 1
@@ -70,7 +70,7 @@ class Toolset:
         return self._run_counted(lambda: self._format_version(number))
 
     def diff_versions(self, old: int, new: int) -> str:
-        """What changed from one earlier version to another, as a unified diff.
+        """Show what changed from one earlier version to another, as a unified diff.
 
         Args:
             old: a number as under "Earlier versions", from 1
@@ -79,11 +79,11 @@ class Toolset:
         return self._run_counted(lambda: self._format_diff(old, new))
 
     def counterexamples(self) -> str:
-        """Every place where a version of this hypothesis was found wrong, the newest first."""
+        """List every place where a version of this hypothesis was found wrong, the newest first."""
         return self._run_counted(self._format_counterexamples)
 
     def parse_tool_request(self, text: str) -> Callable[[], str] | None:
-        """What a plain-text answer asks for, `TOOL: name ...`; None when it is no such request."""
+        """Parse what a plain-text answer asks for, `TOOL: name ...`, into a call to make; None when it is no such request."""
         cleaned = clean_answer(text)
         request_match = _REQUEST.search(cleaned)
         if (
@@ -93,8 +93,8 @@ class Toolset:
             or ENGINE in cleaned[: request_match.start()]
         ):
             return None
-        name, rest = request_match[1].lower(), request_match[2].strip(" `*:")
-        numbers = [int(digits) for digits in re.findall(r"\d{1,9}", rest)[:2]]
+        name, argument = request_match[1].lower(), request_match[2].strip(" `*:")
+        numbers = [int(digits) for digits in re.findall(r"\d{1,9}", argument)[:2]]
         match name:
             case "python":
                 blocks = parse_answer(cleaned).blocks
@@ -102,10 +102,10 @@ class Toolset:
                     self.python(blocks[-1].body) if blocks else self._run_counted(lambda: "There is no fenced block of code.")
                 )
             case "simulate":
-                position = _POSITION.fullmatch(rest)
+                position = _POSITION.fullmatch(argument)
                 if position:
                     return lambda: self.simulate(position[3], int(position[1]), int(position[2]))
-                return lambda: self.simulate(rest)
+                return lambda: self.simulate(argument)
             case "read" if numbers:
                 return lambda: self.read_version(numbers[0])
             case "diff" if len(numbers) == 2:
@@ -157,7 +157,7 @@ class Toolset:
 
 
 def diff_hypotheses(old: Hypothesis, new: Hypothesis) -> str:
-    """A unified diff of every file, empty when nothing changed."""
+    """Return a unified diff of every file, empty when nothing changed."""
     old_files, new_files = _collect_files(old), _collect_files(new)
     lines: list[str] = []
     for name in sorted(old_files.keys() | new_files.keys()):

@@ -46,7 +46,7 @@ def reflect(session: Session, member: int) -> None:
 
 
 def plan(session: Session) -> bool:
-    """Every admissible member plans in its own program (Eq. 26); identical plans are one class, one class is drawn (Eq. 32, 33)."""
+    """Plan with every admissible member in its own program (Eq. 26); identical plans are one class, one is drawn (Eq. 32, 33)."""
     plans = {member: session.plan(member) for member in session.list_admissible_members()}
     disagreement_probe = session.find_disagreement_probe(plans)  # policy `disagree`: one action may tell more than any plan
     if disagreement_probe is not None:
@@ -55,7 +55,7 @@ def plan(session: Session) -> bool:
 
 
 def reflect_without_plan(session: Session) -> bool:
-    """No member sees a way to a goal. Ask each mind about that, once for each state of the record. True: something was asked."""
+    """Ask each mind about there being no way to a goal, once for each state of the record. True: something was asked."""
     members = session.list_due_members() or session.mark_members_without_plan()  # due: a program failed while it was searched
     for member in members:
         reflect(session, member)
@@ -63,7 +63,7 @@ def reflect_without_plan(session: Session) -> bool:
 
 
 def explore(session: Session) -> None:
-    """An intermediate target, reached by the same planner, or one probe with the question it answers."""
+    """Explore: an intermediate target, reached by the same planner, or one probe with the question it answers."""
     member = session.pick_explorer()
     if member is None:
         session.finish(RunOutcome.STUCK, "Nothing admissible stands, and the actions that may go without a prediction are spent.")
