@@ -333,8 +333,8 @@ def _describe_region(change: Change, before: Grid, after: Grid, max_colour: int)
 
 
 def _describe_move(change: Change, before: Grid, after: Grid) -> str:
-    """What happened in a region, where it is this and nothing else: a block as broad as the region moved along it, over one colour,
-    leaving one colour behind; else an empty string."""
+    """Say what happened in a region, if it is this and nothing else: a block as broad as the region moved along it, over one
+    colour, leaving one colour behind; else an empty string."""
     height, width = after.shape
     if max(height, width) > MAX_LINES:
         return ""

@@ -90,7 +90,7 @@ class FallbackMind:
         return case.hypothesis is None and not case.history
 
     def _find_seed_hypothesis(self, case: Case) -> Hypothesis | None:
-        """What the seed wrote for this member. A resume does not know; then only a seed that is free, and says the same, is asked
+        """Return what the seed wrote. A resume does not know; then only a seed that is free, and says the same, is asked
         again."""
         if case.member not in self._seed_hypotheses and getattr(self.seed, "free", False):
             proposal = self._propose_seed(case)

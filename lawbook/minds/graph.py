@@ -73,7 +73,7 @@ def _build_graph(case: Case) -> tuple[Graph, dict[bytes, Frame]]:
 
 
 def _list_actions(frame: Frame, action_ids: tuple[int, ...], click_ids: tuple[int, ...]) -> list[Action]:
-    """What can be tried in a frame: every action, clicks on one of each kind of thing."""
+    """List what can be tried in a frame: every action, clicks on one of each kind of thing."""
     simple_actions = [Action(number) for number in action_ids if number not in click_ids]
     cells = clicks(frame) if any(number in click_ids for number in action_ids) else []
     return simple_actions + [Action(number, cell.x, cell.y) for number in action_ids if number in click_ids for cell in cells]

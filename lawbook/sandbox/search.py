@@ -101,7 +101,7 @@ class _DeadlineClock:
 
 
 class _ActionGenerator:
-    """What a search tries in a state: what the program's `actions` offers, or the same everywhere (`fixed`, else None)."""
+    """Actions that a search tries in a state: what the program's `actions` offers, or the same everywhere (`fixed`, else None)."""
 
     def __init__(self, program_actions: Callable[[Any], Iterable[Any]] | None, default_actions: tuple[Action, ...]) -> None:
         self._program_actions = program_actions

@@ -125,7 +125,7 @@ class InducingMind:
         return self._analysis
 
     def _generate_hypotheses(self, case: Case) -> Iterator[Hypothesis]:
-        """What this member is to hold first, then the others, and last the record learnt by heart with no avatar in it."""
+        """Generate what this member is to hold first, then the others, and last the record learnt by heart with no avatar in it."""
         analysis = self._analyse(case)
         for index in analysis.ranking.rank_laws(case):
             laws, overlay = analysis.ranking.complete_laws(index)
@@ -139,7 +139,7 @@ def _is_equal(one: Hypothesis, other: Hypothesis, case: Case) -> bool:
 
 
 def _write_diagnosis(case: Case) -> str:
-    """What was wrong, in a sentence."""
+    """Say what was wrong, in a sentence."""
     if case.verdict is not None and case.verdict.reason:
         return "Explained anew after: " + case.verdict.reason.split("\n", 1)[0][:300]
     return "A first account of what is seen." if case.hypothesis is None else "The record says more than was held."

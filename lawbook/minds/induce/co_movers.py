@@ -107,7 +107,7 @@ def _remove_avatar(analysis: RecordAnalysis) -> Record:
 
 
 def _filter_own_events(analysis: RecordAnalysis, tracked_frames: Sequence[Sequence[TrackedFrame]]) -> list[ContactEvent]:
-    """What the avatar met, without what its mates did: of what changed elsewhere, only what is the ground below them all."""
+    """Keep what the avatar met, not what its mates did: of what changed elsewhere, only what is the ground below them all."""
     own_events = []
     for event in analysis.contact_events:
         index, step = event.step
@@ -117,7 +117,7 @@ def _filter_own_events(analysis: RecordAnalysis, tracked_frames: Sequence[Sequen
 
 
 def _convert_mate_events(analysis: RecordAnalysis, mate_analysis: RecordAnalysis, first_body: int) -> list[ContactEvent]:
-    """What the mates met, the avatar included."""
+    """Return what the mates met, the avatar included."""
     cells: Mapping[int, LookCells] = {body: cells_of(analysis.bodies[body]["look"]) for body in range(first_body)}
     mate_events = []
     for event in mate_analysis.contact_events:

@@ -212,7 +212,7 @@ def _write_rulebook(laws: Laws, overlay: Overlay, actions: Sequence[int], rival_
 
 
 def _describe_differences(laws: Laws, rival: Laws) -> list[str]:
-    """What another set of laws, which fits the record as well, says otherwise."""
+    """Say what another set of laws, which fits the record as well, says otherwise."""
     sentences = [_describe_law(key, effect) for key, effect in rival.contacts.items() if laws.contacts.get(key) != effect]
     if rival.guess and rival.guess != laws.guess:
         sentences.append(f"{_capitalise(_describe_contact(rival.guess))} completes the level.")
@@ -276,7 +276,7 @@ def _describe_general_laws(laws: Laws) -> list[str]:
 
 
 def _format_mover(laws: Laws, body: Body) -> str:
-    """Who is moved, where that needs to be said."""
+    """Name who is moved, where that needs to be said."""
     return "it" if not any("mate" in other for other in laws.bodies) else _format_drawing(body["look"])
 
 

@@ -150,7 +150,7 @@ def _track_trajectories(frames: Sequence[Frames], looks: Sequence[Look]) -> list
 def _find_hidden_cells(
     frames: Sequence[Frames], tracks: Sequence[Sequence[Spot]], cells: Sequence[LookCells]
 ) -> list[dict[Cell, int]]:
-    """What came to light below the first place of the avatar, as far as it has ever left it: (row, col) -> colour."""
+    """Find what came to light below the first place of the avatar, as far as it has ever left it: (row, col) -> colour."""
     known_cells: dict[bytes, dict[Cell, int]] = {}
     for stack, spots in zip(frames, tracks, strict=True):
         below = known_cells.setdefault(stack[0].tobytes(), {})
@@ -173,7 +173,7 @@ def _find_uncovered_cells(frames: Frames, spots: Sequence[Spot], cells: Sequence
 def _infer_under_colour(
     frames: Sequence[Frames], tracks: Sequence[Sequence[Spot]], hidden: Sequence[Mapping[Cell, int]], bodies: tuple[Body, ...]
 ) -> int | None:
-    """What lies below the avatar at the start: None (what surrounds it) where that fits as often as the commonest single colour."""
+    """Infer what lies below the avatar at first: None (what surrounds it) if that fits as often as the commonest colour."""
     walker, n_fits, colours = Walker(Laws(bodies)), 0, Counter[int]()
     for stack, spots, below in zip(frames, tracks, hidden, strict=True):
         if below and len(below_colours := set(below.values())) == 1:
@@ -283,8 +283,8 @@ def _find_continued_contacts(
     changes: CellChanges,
     patch: Box,
 ) -> tuple[list[ContactEvent], ContactEvent | None]:
-    """What was met by an avatar that went on beyond where its action takes it, and what it entered last: it slid the same way, or
-    was carried from where it had got to."""
+    """Find what was met by an avatar that went on beyond where its action takes it, and what it entered last: it slid the same
+    way, or was carried from where it had got to."""
     times = max(
         (end_spot.row - start_spot.row) // move[0] if move[0] else 0, (end_spot.col - start_spot.col) // move[1] if move[1] else 0
     )
@@ -341,7 +341,7 @@ def _is_push(ground: bytes, ground_width: int, target_spot: Spot, move: Cell, pa
 
 
 def _classify_outcome(status: Status, start_spot: Spot, target_spot: Spot, end_spot: Spot) -> str | None:
-    """What came of a contact, or None where no law of contacts says such a thing."""
+    """Name what came of a contact, or None where no law of contacts says such a thing."""
     if status is Status.COMPLETED:
         return "win"
     if status is Status.OVER:

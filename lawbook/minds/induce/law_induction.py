@@ -132,7 +132,7 @@ def _infer_floor(analysis: RecordAnalysis) -> tuple[int, ...]:
 
 
 def _infer_outcome(contact: Contact, events: Sequence[ContactEvent], width: int) -> ContactOutcome:
-    """What a contact does: what it did most often; that it has once completed a level outweighs that it did not always."""
+    """Infer what a contact does: what it did most often; that it has once completed a level outweighs that it did not always."""
     counts = Counter(event.outcome for event in events)
     if counts["push"]:
         counts["stop"] = counts["enter"] = counts["win"] = 0  # where it stops, what stands behind decides
@@ -149,7 +149,7 @@ def _infer_outcome(contact: Contact, events: Sequence[ContactEvent], width: int)
 
 
 def _infer_remote_effects(effects: Mapping[Contact, ContactOutcome]) -> dict[ContactKey, RemoteEffect]:
-    """What contacts change elsewhere, each said as generally as the others allow."""
+    """Infer what contacts change elsewhere, each said as generally as the others allow."""
     effects_by_key: dict[ContactKey, set[RemoteEffect]] = defaultdict(set)
     for contact, (_, _, remote_effect) in effects.items():
         for key in contact:
@@ -184,7 +184,7 @@ def _infer_contact_laws(effects: Mapping[Contact, Effect], win_kind: str, die_ki
 
 
 def _infer_act_laws(act_events: Mapping[Contact, Sequence[ContactEvent]], width: int) -> dict[ContactKey, ContactOutcome]:
-    """What actions do to what stands before an avatar that turns: the latest that any did, the rest are exceptions."""
+    """Infer what actions do to what stands before an avatar that turns: the latest that any did, the rest are exceptions."""
     laws: dict[ContactKey, ContactOutcome] = {}
     for contact, events in act_events.items():
         for action in dict.fromkeys(event.action for event in events if event.action is not None):

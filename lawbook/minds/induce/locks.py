@@ -69,7 +69,7 @@ def _is_taken(event: ContactEvent) -> bool:
 
 
 def _find_carried_place(look: Look, events: Sequence[ContactEvent], width: int) -> Cell | None:
-    """Where a thing that is taken is shown from then on."""
+    """Find where a thing that is taken is shown from then on."""
     remote_effect = find_remote_effect(look, events, width)
     return remote_effect[0][1:] if remote_effect and remote_effect[0][0] == "copy" else None
 

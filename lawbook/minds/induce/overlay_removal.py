@@ -163,7 +163,7 @@ def _add_trajectory(
 
 
 def _find_refills(overlay: Overlay, core: Walker, record: Record) -> tuple[Description, ...]:
-    """What was met whenever a strip filled up before it had run out."""
+    """Find what was met whenever a strip filled up before it had run out."""
     world, fill_counts, contact_counts = Layers(overlay, core), Counter[Description](), Counter[Description]()
     for trajectory in record:
         state = world.initial_state({"frame": trajectory.first.frame})

@@ -39,7 +39,7 @@ def propose_placement_goals(laws: Laws, analysis: RecordAnalysis) -> list[Laws]:
 
 
 def _find_supports(walker: Walker, analysis: RecordAnalysis, tracked_frame: TrackedFrame) -> dict[int, Contact]:
-    """What each figure stood on."""
+    """Find what each figure stood on."""
     figures = (figure for figure in (tracked_frame.spot, *tracked_frame.mates) if figure[0] >= 0)
     return {body: walker.meets(tracked_frame.ground, analysis.width, body, row, col) for body, row, col in figures}
 
@@ -56,7 +56,7 @@ def _find_running_frames(analysis: RecordAnalysis) -> Iterator[TrackedFrame]:
 
 
 def _find_completed_frames(walker: Walker, analysis: RecordAnalysis) -> Iterator[TrackedFrame]:
-    """Where the laws lead to where the frame already shows the next level."""
+    """Find where the laws lead to where the frame already shows the next level."""
     plain_walker = Walker(replace(walker.laws, goals=(), places={}, histories=()))
     for trajectory, tracked_frames in zip(analysis.record, analysis.tracked_frames, strict=True):
         if trajectory.is_closed and trajectory.last.status is Status.COMPLETED and len(tracked_frames) >= len(trajectory):
@@ -68,7 +68,7 @@ def _find_completed_frames(walker: Walker, analysis: RecordAnalysis) -> Iterator
 
 
 def _generate_reached_homes(completed: list[dict[int, Contact]]) -> Iterator[Home]:
-    """What the figures stood on when a level was last completed, said as generally as can be first."""
+    """Generate what the figures stood on when a level was last completed, said as generally as can be first."""
     if completed:
         exact_contacts = {body: contact for body, contact in completed[-1].items() if contact[0][0] == "exact"}
         for description_index in (-1, 0):

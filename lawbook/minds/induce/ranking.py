@@ -66,8 +66,8 @@ class HypothesisRanking:
         return [*dict.fromkeys((first_index, *free_indices, *best, *all_indices))]
 
     def _choose_single(self, case: Case) -> int:
-        """What a single member holds: the likeliest. Of goals that are states of the whole, the one it holds already; and where
-        there is no way to that, the first to which there is."""
+        """Choose what a single member holds: the likeliest. Of goals that are states of the whole, the one it holds already; and
+        where there is no way to that, the first to which there is."""
         if not any(laws.goals for laws in self.laws):
             return 0
         held_laws = None if case.hypothesis is None else parse_laws(case.hypothesis)
@@ -174,7 +174,7 @@ def simulate_behaviour(world: Layers, case: Case) -> Behaviour:
 
 
 def _find_search_actions(world: Layers, state: State, case: Case) -> Iterator[Action]:
-    """What the host's search would try."""
+    """List what the host's search would try."""
     if world.core.laws.around:
         yield from (Action(*action) if isinstance(action, tuple) else Action(action) for action in world.actions(state))
         return

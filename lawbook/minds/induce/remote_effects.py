@@ -31,7 +31,7 @@ def find_remote_effect(figure: Look | None, events: Sequence[ContactEvent], widt
 
 
 def _find_drawing_places(figure: Look, event: ContactEvent) -> Iterator[Cell]:
-    """Where the figure may have been drawn: the first cell that changed is one of its own."""
+    """Find where the figure may have been drawn: the first cell that changed is one of its own."""
     row, col, colour = min(event.remote_changes)
     yield from ((row - r, col - c) for r, line in enumerate(figure) for c, cell in enumerate(line) if cell == colour)
 

@@ -109,8 +109,8 @@ def _find_level_matches(laws: Laws, current: Ground, running: Sequence[Ground]) 
 def _find_additional_goals(
     goal: Goal, laws: Laws, running: Sequence[Ground], completed: Sequence[Ground]
 ) -> tuple[Goal, ...] | None:
-    """What has to be said besides, for the completions that this goal does not explain: patterns lie elsewhere in other levels.
-    None where that cannot be."""
+    """Find what has to be said besides, for the completions that this goal does not explain: patterns lie elsewhere in other
+    levels. None where that cannot be."""
     additional_goals: dict[Goal, None] = {}
     for ground in completed:
         if ground.is_goal_met(goal) or any(ground.is_goal_met(candidate) for candidate in additional_goals):
@@ -146,7 +146,7 @@ def _group_looks(laws: Laws, looks: Sequence[Look]) -> Iterator[tuple[Look, ...]
 
 
 def _find_rare_looks(laws: Laws, analysis: RecordAnalysis) -> list[Look]:
-    """What stands in the level, place by place as the avatar steps: the looks of which there are few, the fewest first."""
+    """Find what stands in the level, place by place as the avatar steps: the looks of which there are few, the fewest first."""
     current = analysis.get_current_frame()
     if current.spot.body < 0:
         return []

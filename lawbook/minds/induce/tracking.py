@@ -79,7 +79,7 @@ def _find_unique_figure(frame: Frame, looks: Sequence[Look]) -> Spot:
 
 
 def _find_moved_avatar(before: Frame, after: Frame, previous: Spot, look: Look, cells: LookCells, strides: Iterable[Cell]) -> Spot:
-    """Where an avatar is that has left its place: where a new figure like it explains most of what changed, else one of its usual
+    """Find an avatar that has left its place: where a new figure like it explains most of what changed, else one of its usual
     strides away, onto a figure that looked like it already."""
     old_places, places = set(find(before, look)), find(after, look)
     stride_places = {(previous.row + rows, previous.col + cols) for rows, cols in strides}

@@ -191,7 +191,7 @@ def _build_proposal(case: Case, target: Hypothesis, diagnosis: str) -> Proposal:
 
 
 def _list_allowed_decisions(case: Case, *, is_first: bool) -> tuple[Decision, ...]:
-    """What may be decided now; with one alone there is nothing to decide."""
+    """List what may be decided now; with one alone there is nothing to decide."""
     if is_first:
         return (Decision.REVISE_RULEBOOK if case.needs_rulebook else Decision.REPAIR_CODE,)
     revise = (Decision.REVISE_RULEBOOK,) if case.needs_rulebook else ()
@@ -205,7 +205,7 @@ def _format_revised_rulebook(rulebook: str, base: Hypothesis) -> str:
 
 
 def _build_change_parts(case: Case, hypothesis: Hypothesis) -> list[Part]:
-    """What changed since the last pair that was found faithful, where that is little."""
+    """Build what changed since the last pair that was found faithful, where that is little."""
     accepted = (version.hypothesis for version in reversed(case.history) if version.outcome is VerdictKind.ADMISSIBLE)
     diff = next((diff_hypotheses(accepted_hypothesis, hypothesis) for accepted_hypothesis in accepted), "")
     if not diff or len(diff) > MAX_DIFF_CHARS:

@@ -235,7 +235,7 @@ def _is_verdict_of_proposal(case: Case) -> bool:
 
 
 def _format_mismatch(case: Case) -> str:
-    """What refuted the program."""
+    """Say what refuted the program."""
     verdict = case.verdict
     if verdict is None or verdict.admissible or _is_verdict_of_proposal(case):
         return "New evidence came while nothing that holds stands."

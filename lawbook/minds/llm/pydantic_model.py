@@ -126,7 +126,7 @@ class PydanticModel:
         return ModelReply(answer_call.args_as_json_str() if answer_call is not None else response.text or "", cost.build_receipt())
 
     def _call_tool(self, tools: dict[str, Tool], call: m.ToolCallPart) -> str:
-        """What a tool says; what is no call of one is told to the model."""
+        """Return what a tool says; what is no call of one is told to the model."""
         tool = tools.get(call.tool_name)
         if tool is None:
             return f"There is no tool {call.tool_name[:60]!r}; there is {', '.join(tools)}."
