@@ -127,11 +127,11 @@ def find_circles(root: Path) -> list[str]:
 
 
 def find_shared_names(root: Path) -> list[str]:
-    """Names of modules and public classes that two have. Packages may be called as a module is, and games as they like."""
+    """Names of modules and public classes that two have. Packages may be called as a module is, games as they like, commands as typed."""
     modules, classes = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     packages = {".".join((root.name, *path.parent.relative_to(root).parts)) for path in root.rglob("__init__.py")}
     for module, tree in iterate_sources(root):
-        if module not in packages and not module.startswith(f"{root.name}.worlds.demo."):
+        if module not in packages and not module.startswith((f"{root.name}.worlds.demo.", f"{root.name}.cli.")):
             modules[module.rpartition(".")[2]].append(module)
         if module not in PROGRAM_MODULES:
             for node in ast.walk(tree):

@@ -20,7 +20,7 @@ from lawbook.worlds.demo.board import (
     to_board,
 )
 from lawbook.worlds.demo.look import draw_theme
-from lawbook.worlds.demo.meter import Meter, State, make_bar_pictures
+from lawbook.worlds.demo.meter import Meter, DuskState, make_bar_pictures
 from lawbook.worlds.demo.puzzle import AVATAR, PuzzleGame, PuzzleStage
 
 NEAR = 1
@@ -31,7 +31,7 @@ class Dusk(Meter):
     def __init__(self, board: Board, n_units: int) -> None:
         super().__init__(board, n_units, pace=1)
 
-    def find_hidden(self, state: State) -> list[Cell]:
+    def find_hidden(self, state: DuskState) -> list[Cell]:
         """All but what is near and the row of the bar."""
         return [
             (row, column)
@@ -45,7 +45,7 @@ def is_near(one: Cell, other: Cell) -> bool:
     return abs(one[0] - other[0]) <= NEAR and abs(one[1] - other[1]) <= NEAR
 
 
-class Aim(NamedTuple):
+class DuskLevelSpec(NamedTuple):
     """What a level should be like: share of inner walls taken out, units of a full bar (even), fewest moves (from, to), and how
     many times more blocks than units must be nearer than the exit, at least."""
 
@@ -55,10 +55,15 @@ class Aim(NamedTuple):
     spread: float
 
 
-AIMS = (Aim(0.5, 12, (7, 9), 1.5), Aim(0.5, 16, (11, 13), 2.5), Aim(0.45, 20, (14, 17), 3.0), Aim(0.4, 26, (18, 22), 3.0))
+LEVEL_SPECS = (
+    DuskLevelSpec(0.5, 12, (7, 9), 1.5),
+    DuskLevelSpec(0.5, 16, (11, 13), 2.5),
+    DuskLevelSpec(0.45, 20, (14, 17), 3.0),
+    DuskLevelSpec(0.4, 26, (18, 22), 3.0),
+)
 
 
-def draw(rng: Random, aim: Aim) -> Board | None:
+def draw(rng: Random, aim: DuskLevelSpec) -> Board | None:
     """A board that meets the aim, if this attempt comes to one."""
     grid = make_maze(rng, aim.openness)
     start = rng.choice(find_cells(grid, FLOOR))
@@ -76,8 +81,8 @@ def draw(rng: Random, aim: Aim) -> Board | None:
     return to_board(grid)
 
 
-def build(rng: Random) -> PuzzleGame[State]:
+def build(rng: Random) -> PuzzleGame[DuskState]:
     look = draw_theme(rng)
     full, frame, light = look.bright[:3]
     things = {EXIT: look.make_exit(frame, light), AVATAR: look.make_walker(look.avatar), **make_bar_pictures(look, full)}
-    return PuzzleGame([PuzzleStage(Dusk(draw_board(draw, rng, aim), aim.n_units), things) for aim in AIMS], look)
+    return PuzzleGame([PuzzleStage(Dusk(draw_board(draw, rng, aim), aim.n_units), things) for aim in LEVEL_SPECS], look)

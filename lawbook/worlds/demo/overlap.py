@@ -53,7 +53,7 @@ class Overlap(WalkPuzzle):
         return (things[number] for number in self.order)
 
 
-class Aim(NamedTuple):
+class OverlapLevelSpec(NamedTuple):
     """What a level should be like: share of inner walls taken out, flowers, ghosts, fewest moves (from, to)."""
 
     openness: float
@@ -62,10 +62,15 @@ class Aim(NamedTuple):
     moves: tuple[int, int]
 
 
-AIMS = (Aim(0.65, 16, 1, (6, 9)), Aim(0.55, 18, 1, (10, 14)), Aim(0.5, 20, 2, (14, 19)), Aim(0.4, 24, 2, (19, 26)))
+LEVEL_SPECS = (
+    OverlapLevelSpec(0.65, 16, 1, (6, 9)),
+    OverlapLevelSpec(0.55, 18, 1, (10, 14)),
+    OverlapLevelSpec(0.5, 20, 2, (14, 19)),
+    OverlapLevelSpec(0.4, 24, 2, (19, 26)),
+)
 
 
-def draw(rng: Random, aim: Aim) -> Board | None:
+def draw(rng: Random, aim: OverlapLevelSpec) -> Board | None:
     """A board that meets the aim, if this attempt comes to one: start and exit lie on two sides of every mirror, so that the avatar
     meets each ghost on any way."""
     grid = make_maze(rng, aim.openness)
@@ -97,7 +102,7 @@ def build(rng: Random) -> PuzzleGame[Cell]:
     for name, colour in zip(GHOSTS, ghost_colours, strict=True):
         things[name] = look.make_picture(" gg /gege/gggg/g  g", g=colour, e=look.eyes)
     stages = []
-    for aim in AIMS:
+    for aim in LEVEL_SPECS:
         board = draw_board(draw, rng, aim)
         n_things = 1 + aim.n_flowers + aim.n_ghosts + 1
         order = rng.sample(range(n_things), n_things)

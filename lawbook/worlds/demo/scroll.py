@@ -56,7 +56,7 @@ class ScrollGame(PuzzleGame[Cell]):
         self.current_level.add_sprite(header.set_position(self.camera.x, self.camera.y))
 
 
-class Aim(NamedTuple):
+class ScrollLevelSpec(NamedTuple):
     """What a level should be like: share of inner walls taken out, rows and columns (odd), fewest moves (from, to)."""
 
     openness: float
@@ -64,15 +64,15 @@ class Aim(NamedTuple):
     moves: tuple[int, int]
 
 
-AIMS = (
-    Aim(0.6, (15, 25), (10, 14)),
-    Aim(0.55, (25, 15), (14, 19)),
-    Aim(0.5, (23, 25), (20, 27)),
-    Aim(0.45, (31, 31), (28, 38)),
+LEVEL_SPECS = (
+    ScrollLevelSpec(0.6, (15, 25), (10, 14)),
+    ScrollLevelSpec(0.55, (25, 15), (14, 19)),
+    ScrollLevelSpec(0.5, (23, 25), (20, 27)),
+    ScrollLevelSpec(0.45, (31, 31), (28, 38)),
 )
 
 
-def draw(rng: Random, aim: Aim) -> Board | None:
+def draw(rng: Random, aim: ScrollLevelSpec) -> Board | None:
     """A board that meets the aim, its exit out of view at the start, if this attempt comes to one."""
     grid = make_maze(rng, aim.openness, *aim.size)
     start = rng.choice(find_cells(grid, FLOOR))
@@ -91,4 +91,4 @@ def draw(rng: Random, aim: Aim) -> Board | None:
 def build(rng: Random) -> ScrollGame:
     look = draw_theme(rng)
     things = {EXIT: look.make_exit(*look.bright[:2]), AVATAR: look.make_walker(look.avatar)}
-    return ScrollGame([PuzzleStage(Scroll(draw_board(draw, rng, aim)), things) for aim in AIMS], look)
+    return ScrollGame([PuzzleStage(Scroll(draw_board(draw, rng, aim)), things) for aim in LEVEL_SPECS], look)

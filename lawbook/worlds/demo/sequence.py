@@ -19,38 +19,38 @@ DONE, OPEN = "done", "open"
 SIDE = 7
 
 
-class State(NamedTuple):
+class SequenceState(NamedTuple):
     """How many lamps were clicked in order, and the lamp that was clicked out of it."""
 
     n_done: int
     wrong: Cell | None
 
 
-class Sequence(Puzzle[State]):
+class SequencePuzzle(Puzzle[SequenceState]):
     """order: the lamps that are to be clicked; one may come again."""
 
     def __init__(self, board: Board, order: tuple[Cell, ...]) -> None:
-        super().__init__(board, State(0, None))
+        super().__init__(board, SequenceState(0, None))
         self.order = order
         self.moves = self.lamps = find_cells(board, LAMP)
 
-    def step(self, state: State, move: Move) -> State:
+    def step(self, state: SequenceState, move: Move) -> SequenceState:
         if move not in self.lamps:
             return state
-        return State(state.n_done + 1, None) if move == self.order[state.n_done] else State(state.n_done, move)
+        return SequenceState(state.n_done + 1, None) if move == self.order[state.n_done] else SequenceState(state.n_done, move)
 
-    def is_won(self, state: State) -> bool:
+    def is_won(self, state: SequenceState) -> bool:
         return state.n_done == len(self.order)
 
-    def is_lost(self, state: State) -> bool:
+    def is_lost(self, state: SequenceState) -> bool:
         return state.wrong is not None
 
-    def list_sprites(self, state: State) -> Iterator[tuple[str, Cell]]:
+    def list_sprites(self, state: SequenceState) -> Iterator[tuple[str, Cell]]:
         yield from ((WRONG if lamp == state.wrong else LAMP, lamp) for lamp in self.lamps)
         yield from ((DONE if number < state.n_done else OPEN, (SIDE - 1, number)) for number in range(len(self.order)))
 
 
-class SequenceGame(PuzzleGame[State]):
+class SequenceGame(PuzzleGame[SequenceState]):
     """The opening animation of a level: for each lamp of the order one frame in which it is lit, and one in which none is.
 
     These are the last frames of the action that led into the level, be it a reset or the last one of the level before.
@@ -80,22 +80,27 @@ class SequenceGame(PuzzleGame[State]):
             self.current_level.add_sprite(make_sprite(LIT, self._pictures[LIT], self._lit))
 
 
-class Aim(NamedTuple):
+class SequenceLevelSpec(NamedTuple):
     """What a level should be like: lamps, and how many are to be clicked (from, to)."""
 
     n_lamps: int
     clicks: tuple[int, int]
 
 
-AIMS = (Aim(4, (3, 3)), Aim(5, (4, 5)), Aim(6, (5, 6)), Aim(8, (6, 7)))
+LEVEL_SPECS = (
+    SequenceLevelSpec(4, (3, 3)),
+    SequenceLevelSpec(5, (4, 5)),
+    SequenceLevelSpec(6, (5, 6)),
+    SequenceLevelSpec(8, (6, 7)),
+)
 
 
-def draw(rng: Random, aim: Aim) -> Sequence:
+def draw(rng: Random, aim: SequenceLevelSpec) -> Sequence:
     """A level that meets the aim."""
     grid = make_room(SIDE)
     lamps = rng.sample(find_cells(grid, FLOOR), aim.n_lamps)
     put_letter(grid, LAMP, *lamps)
-    return Sequence(to_board(grid), tuple(rng.choices(lamps, k=rng.randint(*aim.clicks))))
+    return SequencePuzzle(to_board(grid), tuple(rng.choices(lamps, k=rng.randint(*aim.clicks))))
 
 
 def build(rng: Random) -> SequenceGame:
@@ -108,4 +113,4 @@ def build(rng: Random) -> SequenceGame:
         DONE: look.make_picture("    / pp / pp /    ", p=pip),
         OPEN: look.make_picture("    / dd / dd /    ", d=look.dark),
     }
-    return SequenceGame([PuzzleStage(draw(rng, aim), things) for aim in AIMS], look, blinking=(LAMP,), clicks=True)
+    return SequenceGame([PuzzleStage(draw(rng, aim), things) for aim in LEVEL_SPECS], look, blinking=(LAMP,), clicks=True)
