@@ -127,7 +127,7 @@ def find_circles(root: Path) -> list[str]:
 
 
 def find_shared_names(root: Path) -> list[str]:
-    """Names of modules and public classes that two have. Packages may be called as a module is, games as they like, commands as typed."""
+    """Names of modules and public classes that two have; packages may be called as a module, games and commands as they like."""
     modules, classes = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     packages = {".".join((root.name, *path.parent.relative_to(root).parts)) for path in root.rglob("__init__.py")}
     for module, tree in iterate_sources(root):

@@ -14,7 +14,7 @@ from arcengine import ActionInput, ARCBaseGame, GameAction, GameState
 from lawbook.core.record import Action
 from lawbook.worlds.address import WorldAddress, make_world
 from lawbook.worlds.arcengine_world import ArcGameWorld
-from lawbook.worlds.demo.board import MOVES
+from lawbook.worlds.demo.board import DOWN, LEFT, MOVES, RIGHT, UP
 from lawbook.worlds.demo.puzzle import CLICK, Puzzle, PuzzleGame
 
 HIDDEN = {"meter"}

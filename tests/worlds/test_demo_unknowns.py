@@ -150,7 +150,7 @@ def test_only_what_is_next_to_the_avatar_and_the_bar_are_drawn(seed: int) -> Non
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_one_bar_is_too_short_to_look_everywhere_and_long_enough_with_a_map(seed: int) -> None:
-    for (puzzle, _), aim in zip(build("dusk", seed).stages, dusk.AIMS, strict=True):
+    for (puzzle, _), aim in zip(build("dusk", seed).stages, dusk.LEVEL_SPECS, strict=True):
         (start,), (goal,) = find_cells(puzzle.board, "@"), find_cells(puzzle.board, "E")
         moves = compute_distances(puzzle.board, start)
         assert moves[goal] + 3 <= puzzle.n_units
@@ -261,7 +261,7 @@ def test_no_settled_frame_shows_the_order(seed: int) -> None:
     game = build("sequence", seed)
     for puzzle, _ in game.stages:
         lamps = tuple(reversed(puzzle.order))
-        other = sequence.Sequence(puzzle.board, lamps)
+        other = sequence.SequencePuzzle(puzzle.board, lamps)
         one, two = puzzle.start, other.start
         for right, also_right in zip(puzzle.order, lamps, strict=True):
             assert set(puzzle.list_sprites(one)) == set(other.list_sprites(two))
@@ -270,7 +270,7 @@ def test_no_settled_frame_shows_the_order(seed: int) -> None:
 
 
 def test_a_wrong_lamp_is_the_end_and_a_click_beside_the_lamps_is_nothing() -> None:
-    puzzle = sequence.Sequence(board("##### #L.L# #...# #####"), ((1, 3), (1, 3), (1, 1)))
+    puzzle = sequence.SequencePuzzle(board("##### #L.L# #...# #####"), ((1, 3), (1, 3), (1, 1)))
     once = puzzle.step(puzzle.start, (1, 3))
     assert once == (1, None) and puzzle.step(once, (2, 2)) == once and count_fewest_moves(puzzle) == 3
     assert puzzle.is_lost(puzzle.step(once, (1, 1))) and not puzzle.is_lost(puzzle.step(once, (1, 3)))

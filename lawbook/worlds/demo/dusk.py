@@ -20,7 +20,7 @@ from lawbook.worlds.demo.board import (
     to_board,
 )
 from lawbook.worlds.demo.look import draw_theme
-from lawbook.worlds.demo.meter import Meter, DuskState, make_bar_pictures
+from lawbook.worlds.demo.meter import Meter, MeterState, make_bar_pictures
 from lawbook.worlds.demo.puzzle import AVATAR, PuzzleGame, PuzzleStage
 
 NEAR = 1
@@ -31,7 +31,7 @@ class Dusk(Meter):
     def __init__(self, board: Board, n_units: int) -> None:
         super().__init__(board, n_units, pace=1)
 
-    def find_hidden(self, state: DuskState) -> list[Cell]:
+    def find_hidden(self, state: MeterState) -> list[Cell]:
         """All but what is near and the row of the bar."""
         return [
             (row, column)
@@ -81,7 +81,7 @@ def draw(rng: Random, aim: DuskLevelSpec) -> Board | None:
     return to_board(grid)
 
 
-def build(rng: Random) -> PuzzleGame[DuskState]:
+def build(rng: Random) -> PuzzleGame[MeterState]:
     look = draw_theme(rng)
     full, frame, light = look.bright[:3]
     things = {EXIT: look.make_exit(frame, light), AVATAR: look.make_walker(look.avatar), **make_bar_pictures(look, full)}

@@ -56,7 +56,7 @@ class SequenceGame(PuzzleGame[SequenceState]):
     These are the last frames of the action that led into the level, be it a reset or the last one of the level before.
     """
 
-    puzzle: Sequence
+    puzzle: SequencePuzzle
 
     def on_set_level(self, level: Level) -> None:
         self._lit: Cell | None = None
@@ -95,7 +95,7 @@ LEVEL_SPECS = (
 )
 
 
-def draw(rng: Random, aim: SequenceLevelSpec) -> Sequence:
+def draw(rng: Random, aim: SequenceLevelSpec) -> SequencePuzzle:
     """A level that meets the aim."""
     grid = make_room(SIDE)
     lamps = rng.sample(find_cells(grid, FLOOR), aim.n_lamps)
