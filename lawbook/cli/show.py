@@ -17,10 +17,12 @@ from lawbook.view.metrics import compute_metrics
 @run_argument
 @json_option
 def show_metrics(folder: RunFolder, as_json: bool) -> int:
-    with open_ledger(folder) as ledger:
+    with open_ledger(
+        folder
+    ) as ledger:  # around the formatting too: a ledger that was altered fails in one sentence wherever it shows
         run_numbers = compute_metrics(ledger)
-    if as_json:
-        print(json.dumps(run_numbers.to_json() | {"run": str(folder.path)}))
-    else:
-        print_lines(text_output.format_metrics(run_numbers, folder.path))
+        if as_json:
+            print(json.dumps(run_numbers.to_json() | {"run": str(folder.path)}))
+        else:
+            print_lines(text_output.format_metrics(run_numbers, folder.path))
     return 0
