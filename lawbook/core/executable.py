@@ -1,4 +1,4 @@
-"""What a run executes, action by action: a plan made beforehand, or a controller that chooses as it goes."""
+"""Executables: what a run executes action by action, a plan made beforehand or a controller that chooses as it goes."""
 
 from __future__ import annotations
 

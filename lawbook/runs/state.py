@@ -89,7 +89,7 @@ class Member:
 
 @dataclass
 class ActivePlan:
-    """What is being followed: its PLAN event, who drives, what is executed, how many actions of it have been sent.
+    """The executable that is being followed: its PLAN event, who drives, what is executed, how many actions of it have been sent.
 
     predictions: frame and status that each action is planned to show; empty where the ledger does not say (older ones name the
     frames alone).
@@ -105,7 +105,7 @@ class ActivePlan:
 
     @property
     def next_prediction(self) -> tuple[str, Status] | None:
-        """What the next action is planned to show; None where that is not known."""
+        """Return what the next action is planned to show; None where that is not known."""
         return self.predictions[self.n_sent] if self.n_sent < len(self.predictions) else None
 
 

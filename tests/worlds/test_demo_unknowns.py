@@ -223,7 +223,7 @@ def click(cell: tuple[int, int]) -> Action:
     return Action(CLICK, 4 + 8 * cell[1] + 3, 8 + 8 * cell[0] + 3)
 
 
-def read_flashes(observation: Observation, puzzle: sequence.Sequence) -> list[tuple[int, int]]:
+def read_flashes(observation: Observation, puzzle: sequence.SequencePuzzle) -> list[tuple[int, int]]:
     """The lamps of an opening animation, in order: where each frame but every second differs from the settled one."""
     lamps = []
     opening = observation.frames[-2 * len(puzzle.order) :]
