@@ -1,11 +1,11 @@
-"""A frame as a picture: PNG made by hand, and SVG shapes. No dependency beyond numpy."""
+"""A frame as a picture: PNG by Pillow, and SVG shapes."""
 
 from __future__ import annotations
 
 import base64
-import struct
-import zlib
 from collections.abc import Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,32 +14,34 @@ from lawbook.core.record import Frame
 from lawbook.view.motion_path import Point
 from lawbook.view.palette import RGB, format_css, get_palette
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 
 def encode_png(frame: Frame, palette_name: str) -> bytes:
-    """An indexed PNG of H x W pixels, one a cell, in the colours of palette `name`."""
+    """Return an indexed PNG of a frame (uint8, H x W), one pixel a cell, in the colours of the palette of that name."""
     return encode_indexed_png(frame, get_palette(palette_name).colours[: int(frame.max()) + 1])
 
 
 def encode_indexed_png(pixels: npt.NDArray[np.uint8], colours: Sequence[RGB]) -> bytes:
-    """A PNG of H x W pixels, each the number of a colour."""
-    height, width = pixels.shape
-    rows = np.zeros((height, width + 1), dtype=np.uint8)  # each row begins with its filter, 0: none
-    rows[:, 1:] = pixels
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + _encode_chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0))
-        + _encode_chunk(b"PLTE", bytes(channel for colour in colours for channel in colour))
-        + _encode_chunk(b"IDAT", zlib.compress(rows.tobytes(), 9))
-        + _encode_chunk(b"IEND", b"")
-    )
+    """Return a PNG of uint8, H x W pixels, each the number of a colour; colours: 256 at most."""
+    output = BytesIO()
+    build_indexed_image(pixels, colours).save(output, "PNG", compress_level=9)
+    return output.getvalue()
+
+
+def build_indexed_image(pixels: npt.NDArray[np.uint8], colours: Sequence[RGB]) -> Image:
+    """Build Pillow's image of uint8, H x W pixels, each the number of a colour; colours: 256 at most."""
+    from PIL import Image  # costs time: not before there is something to draw
+
+    image = Image.frombytes("P", (pixels.shape[1], pixels.shape[0]), pixels.tobytes())
+    image.putpalette(bytes(channel for colour in colours for channel in colour))
+    return image
 
 
 def encode_data_uri(frame: Frame, palette_name: str) -> str:
+    """Return the PNG of a frame (uint8, H x W) as an address that holds it, for an `img`."""
     return "data:image/png;base64," + base64.b64encode(encode_png(frame, palette_name)).decode()
-
-
-def _encode_chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def find_rectangles(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:

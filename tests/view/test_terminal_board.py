@@ -75,6 +75,17 @@ def test_rectangles_cover_exactly_the_marked_cells(mask: np.ndarray) -> None:  #
     assert (covered == mask).all()
 
 
+def unfiltered(rows: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    """The bytes of a PNG with a byte or less a pixel, whose rows begin with their filter (PNG specification, section 9)."""
+    decoded = np.zeros((rows.shape[0] + 1, rows.shape[1]), np.uint8)  # a row and a column of zeros come before all others
+    for row, (kind, *filtered) in enumerate(rows.tolist(), 1):
+        for column, byte in enumerate(filtered, 1):
+            left, above, corner = (int(decoded[at]) for at in ((row, column - 1), (row - 1, column), (row - 1, column - 1)))
+            nearest = min((left, above, corner), key=lambda near: abs(left + above - corner - near))
+            decoded[row, column] = (byte + (0, left, above, (left + above) // 2, nearest)[kind]) % 256
+    return decoded[1:, 1:]
+
+
 @given(frames)
 def test_a_png_decodes_to_the_colours_of_its_frame(frame: np.ndarray) -> None:  # type: ignore[type-arg]
     data, chunks = encode_png(frame, "arc"), {}
@@ -85,10 +96,11 @@ def test_a_png_decodes_to_the_colours_of_its_frame(frame: np.ndarray) -> None:  
         chunks[kind] = data[at + 8 : at + 8 + size]
         assert struct.unpack(">I", data[at + 8 + size : at + 12 + size])[0] == zlib.crc32(kind + chunks[kind])
         at += 12 + size
-    width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
-    assert (height, width) == frame.shape
-    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
-    assert (rows[:, 0] == 0).all() and (rows[:, 1:] == frame).all()
+    width, height, depth, kind_of_colour = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    assert (height, width) == frame.shape and kind_of_colour == 3
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, 1 + -(-width * depth // 8))
+    bits = np.unpackbits(unfiltered(rows), axis=1)[:, : width * depth].reshape(height, width, depth)
+    assert (bits @ (1 << np.arange(depth)[::-1]) == frame).all()
     colours = [tuple(chunks[b"PLTE"][k : k + 3]) for k in range(0, len(chunks[b"PLTE"]), 3)]
     assert colours[: int(frame.max()) + 1] == list(get_palette("arc").colours[: int(frame.max()) + 1])
 
