@@ -23,7 +23,7 @@ MAX_BYTES = 4_800_000
 
 
 def render(ledger: Ledger) -> str:
-    """Render the page. Raises UsageError when the ledger has no opening."""
+    """Render the page as text of at most about MAX_BYTES. Raises UsageError when the ledger has no opening."""
     body = plain_html.render_body(ledger)
     script, style = bundle.build_script(), bundle.build_style()
     with RunIndex(ledger.path) as run_index:

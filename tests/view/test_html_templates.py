@@ -12,7 +12,7 @@ from pathlib import Path
 
 import jinja2
 import pytest
-from evil_minds import NO_HOLES, STILL_NO_HOLES, TRUE
+from lakes import LAKE, NO_HOLES, STILL_NO_HOLES, TRUE
 from minds import Scripted
 
 from lawbook.ledger.ledger import Ledger
@@ -28,13 +28,11 @@ SHOWN = "&#34;&#39;&gt;&lt;script&gt;alert(1)&lt;/script&gt;\\u202e"
 
 
 @pytest.fixture(scope="module")
-def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
+def ledger(host: Host, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
     """Of a run with wrong, refused and true proposals, plans, boards, and two members."""
-    with Host() as host:
-        mind = Scripted([NO_HOLES, STILL_NO_HOLES, TRUE])
-        config = RunConfig("gym:FrozenLake-v1?size=4", population=2)
-        with start_run(config, tmp_path_factory.mktemp("runs"), host=host, mind=mind) as (folder, session):
-            play(session)
+    mind = Scripted([NO_HOLES, STILL_NO_HOLES, TRUE])
+    with start_run(RunConfig(LAKE, population=2), tmp_path_factory.mktemp("runs"), host=host, mind=mind) as (folder, session):
+        play(session)
     with Ledger.open(folder.ledger, readonly=True) as ledger:
         yield ledger
 
