@@ -27,28 +27,33 @@ EventBody = dict[str, Any]
 
 
 def pack_action(action: Action | None) -> list[int] | None:
-    """[id] or [id, x, y]; None where the world was opened without an action."""
+    """Pack an action as [id] or [id, x, y]; None where the world was opened without an action."""
     if action is None:
         return None
     return [action.id] if action.x is None or action.y is None else [action.id, action.x, action.y]
 
 
 def unpack_action(packed: list[int] | None) -> Action | None:
+    """Return the action of [id] or [id, x, y]; None of None."""
     return None if packed is None else Action(*packed)
 
 
 def read_recorded_steps(ledger: Ledger) -> Iterator[tuple[Action | None, Observation]]:
-    """What was sent and what was seen, in order; the first was no action. Raises UsageError for an observation that is none."""
+    """Yield what was sent and what was seen, in order; the first was no action.
+
+    Raises UsageError for an observation that is none.
+    """
     for event in ledger.read_events([EventKind.OBSERVE]):
         yield unpack_action(event.body["action"]), read_observation(ledger, event.body)
 
 
 def unpack_actions(packed: list[list[int]]) -> tuple[Action, ...]:
+    """Return the actions of a list of [id] or [id, x, y]."""
     return tuple(Action(*one) for one in packed)
 
 
 def pack_proposal(ledger: Ledger, proposal: Proposal) -> EventBody:
-    """A PROPOSE body without member and circumstance; texts are stored by content."""
+    """Pack a PROPOSE body without member and circumstance; texts are stored by content."""
     return {
         "decision": proposal.decision.value,
         "rulebook": None if proposal.rulebook is None else ledger.put_text(proposal.rulebook),
@@ -59,6 +64,7 @@ def pack_proposal(ledger: Ledger, proposal: Proposal) -> EventBody:
 
 
 def unpack_proposal(ledger: Ledger, body: Mapping[str, Any]) -> Proposal:
+    """Return the proposal of a PROPOSE body. Raises UsageError where one of its texts is not there or has been altered."""
     files = body["files"]
     return Proposal(
         Decision(body["decision"]),
@@ -70,10 +76,12 @@ def unpack_proposal(ledger: Ledger, body: Mapping[str, Any]) -> Proposal:
 
 
 def pack_judgement(judgement: Judgement) -> EventBody:
+    """Pack what a judge answered about rulebook and program."""
     return {"faithful": judgement.faithful, "rules": dict(judgement.rules), "reason": judgement.reason}
 
 
 def pack_verdict(verdict: Verdict) -> EventBody:
+    """Pack a VERDICT body without member and circumstance."""
     body = asdict(verdict)
     counterexample = verdict.counterexample
     if counterexample is not None:
@@ -82,6 +90,7 @@ def pack_verdict(verdict: Verdict) -> EventBody:
 
 
 def unpack_verdict(body: Mapping[str, Any]) -> Verdict:
+    """Return the verdict of a VERDICT body."""
     counterexample, fault, judgement = body["counterexample"], body["fault"], body["judgement"]
     return Verdict(
         VerdictKind(body["outcome"]),
@@ -108,6 +117,7 @@ def _unpack_counterexample(body: Mapping[str, Any]) -> Counterexample:
 
 
 def pack_plan(ledger: Ledger, member: int, result: Plan | NoPlan, subgoal: Subgoal | None) -> EventBody:
+    """Pack a PLAN body, of a search that found one or did not; the subgoal's source is stored by content."""
     body: EventBody = {
         "member": member,
         "subgoal": ledger.put_text(subgoal.source) if subgoal else None,
@@ -136,6 +146,7 @@ def unpack_planned(body: Mapping[str, Any]) -> tuple[tuple[str, Status], ...]:
 
 
 def pack_exploration(ledger: Ledger, exploration: Subgoal | Probe) -> EventBody:
+    """Pack what a mind wants to explore; a subgoal's source is stored by content."""
     if isinstance(exploration, Probe):
         return {"probe": pack_action(exploration.action), "question": exploration.question}
     unusable = {"unusable": exploration.unusable} if exploration.unusable else {}
@@ -143,6 +154,7 @@ def pack_exploration(ledger: Ledger, exploration: Subgoal | Probe) -> EventBody:
 
 
 def unpack_exploration(ledger: Ledger, body: Mapping[str, Any]) -> Subgoal | Probe:
+    """Return the subgoal or probe of such a body. Raises UsageError where the source is not there or has been altered."""
     if "subgoal" in body:
         return Subgoal(ledger.get_text(body["subgoal"]), body["question"], body.get("unusable", ""))
     return Probe(Action(*body["probe"]), body["question"])

@@ -101,7 +101,7 @@ class GitVersions:
         return commit or str(self._resolve_commit(version.tag))
 
     def load(self, tag: str) -> Hypothesis:
-        """The hypothesis that was saved under `tag`. Raises UsageError when there is none."""
+        """Load the hypothesis that was saved under `tag`. Raises UsageError when there is none."""
         folder = self._find_folder(tag)
         files: dict[str, str] = {}
         with tarfile.open(fileobj=io.BytesIO(self._run_checked("archive", "--format=tar", tag, folder))) as archive:
@@ -112,14 +112,17 @@ class GitVersions:
         return Hypothesis(files.pop(RULEBOOK, ""), files)
 
     def diff(self, old: str, new: str) -> str:
-        """What changed from one tag to another, as git shows it; of two members too. Raises UsageError for an unknown tag."""
+        """Return what changed from one tag to another, as git shows it; of two members too.
+
+        Raises UsageError for an unknown tag.
+        """
         options = ("--no-color", "--no-ext-diff", "--no-textconv")
         return self._run_checked("diff", *options, f"{old}:{self._find_folder(old)}", f"{new}:{self._find_folder(new)}").decode(
             "utf-8", "replace"
         )
 
     def log(self) -> list[VersionEntry]:
-        """Everything saved, oldest first."""
+        """List everything saved, oldest first."""
         if not (self.path / ".git").exists():
             return []
         output = self._run_checked(
@@ -133,7 +136,7 @@ class GitVersions:
         return entries
 
     def describe_difference(self, versions: Iterable[AcceptedVersion]) -> str | None:
-        """In what this is not the repository that `versions` make, as a sentence; None when it is that one.
+        """Say in a sentence in what this is not the repository that `versions` make; None when it is that one.
 
         Changes nothing, and lets git run nothing that a configuration or attributes found there might name.
         """
@@ -178,7 +181,7 @@ class GitVersions:
 
     @classmethod
     def rebuild(cls, path: Path, versions: Iterable[AcceptedVersion]) -> GitVersions:
-        """The repository at `path`, made anew from what the ledger tells, in order; what was there is replaced at the very end."""
+        """Make the repository at `path` anew from what the ledger tells, in order; what was there is replaced at the very end."""
         repository, accepted = cls(path), list(versions)
         fresh, old = cls(path.with_name(f"{path.name}.rebuilt")), path.with_name(f"{path.name}.replaced")
         shutil.rmtree(fresh.path, ignore_errors=True)

@@ -94,7 +94,10 @@ class Ledger:
 
     @classmethod
     def create(cls, path: Path) -> Ledger:
-        """A new ledger at `path`, open for writing. Raises UsageError when something is there already or nothing can be written."""
+        """Create a ledger at `path`, open for writing.
+
+        Raises UsageError when something is there already or nothing can be written.
+        """
         path = Path(path)
         lock = sqlite_store.take_lock(path)
         try:
@@ -107,7 +110,7 @@ class Ledger:
 
     @classmethod
     def open(cls, path: Path, *, readonly: bool = False) -> Self:
-        """The ledger at `path`. Raises UsageError when missing, no ledger, from a newer version, or being written."""
+        """Open the ledger at `path`. Raises UsageError when missing, no ledger, from a newer version, or being written."""
         path = Path(path)
         if not path.is_file():
             raise UsageError(f"There is no ledger at {path}; name the folder of a run.")
@@ -180,7 +183,7 @@ class Ledger:
         return self._put("frame", _SHAPE.pack(*frame.shape) + frame.tobytes())
 
     def get_frame(self, content_id: str) -> Frame:
-        """The frame with that id, H x W uint8, read-only. Raises UsageError when it is not there or has been altered."""
+        """Return the frame with that id, H x W uint8, read-only. Raises UsageError when it is not there or has been altered."""
         return self._cached_frame(content_id)
 
     def put_text(self, text: str) -> str:
@@ -188,11 +191,14 @@ class Ledger:
         return self._put("text", text.encode("utf-8", "surrogatepass"))
 
     def get_text(self, content_id: str) -> str:
-        """The text with that id. Raises UsageError when it is not there or has been altered."""
+        """Return the text with that id. Raises UsageError when it is not there or has been altered."""
         return self._read_content("text", content_id).decode("utf-8", "surrogatepass")
 
     def read_events(self, kinds: Iterable[EventKind] | None = None, after_seq: int = -1) -> Iterator[Event]:
-        """Events with a seq above `after`, in order; of these kinds only, when given. Sees what is appended while it runs."""
+        """Yield events with a seq above `after_seq`, in order; of these kinds only, when given.
+
+        Sees what is appended while it runs. Raises UsageError for a ledger that has been altered.
+        """
         kind_values = None if kinds is None else sorted({EventKind(kind).value for kind in kinds})
         kind_filter = "" if kind_values is None else f"AND kind IN ({','.join('?' * len(kind_values))})"
         while True:
@@ -226,7 +232,10 @@ class Ledger:
         return self._read_last()[1]
 
     def check(self) -> str | None:
-        """None when every durable event, frame and text is as it was written; else a sentence that names the first that is not."""
+        """Return None when every durable event, frame and text is as it was written.
+
+        Otherwise return a sentence that names the first that is not.
+        """
         try:
             self._query("BEGIN")  # one view of the file, however long this takes and whoever writes meanwhile
             return self._find_damage()
@@ -357,7 +366,7 @@ class StoredFrames(Sequence[Frame]):
 
 
 def pack_observation(ledger: Ledger, observation: Observation, action: Action | None, trajectory: int) -> dict[str, Any]:
-    """The OBSERVE body of what followed `action` (None: the world was opened); its frames are stored.
+    """Pack the OBSERVE body of what followed `action` (None: the world was opened); its frames are stored.
 
     trajectory: index of the one this step belongs to; of the new one after an opening or RESET.
     """
@@ -372,7 +381,10 @@ def pack_observation(ledger: Ledger, observation: Observation, action: Action | 
 
 
 def read_observation(ledger: Ledger, body: Mapping[str, Any]) -> Observation:
-    """The observation of an OBSERVE body; animation frames are read when they are looked at. Raises UsageError when it is none."""
+    """Return the observation of an OBSERVE body; animation frames are read when they are looked at.
+
+    Raises UsageError when it is none.
+    """
     try:
         frames = StoredFrames(ledger, body["frames"], ledger.get_frame(body["frames"][-1]))
         return Observation(frames, Status(body["status"]), body["level"], tuple(body["available"]))

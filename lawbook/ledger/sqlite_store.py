@@ -33,21 +33,22 @@ encode_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow
 
 
 def hash_event(*row: Any) -> str:
-    """SHA-256 of (seq, time, kind, body, stored, prev_hash). As a JSON list no field can spill into the next."""
+    """Compute SHA-256 of (seq, time, kind, body, stored, prev_hash). As a JSON list no field can spill into the next."""
     return sha256(encode_canonical(row).encode()).hexdigest()
 
 
 def hash_content(kind: str, payload: bytes) -> str:
-    """BLAKE2b, 160 bits, a family of its own for each kind of content."""
+    """Compute BLAKE2b, 160 bits, in hexadecimal, a family of its own for each kind of content."""
     return blake2b(payload, digest_size=20, person=kind.encode()).hexdigest()
 
 
 def compress(payload: bytes) -> bytes:
+    """Compress what is stored, with zlib."""
     return zlib.compress(payload, _ZLIB_LEVEL)
 
 
 def decompress_verified(expected_id: str, kind: str, data: bytes) -> bytes | None:
-    """The payload of stored content, or None when it is not what its id says."""
+    """Return the payload of stored content, or None when it is not what its id says."""
     try:
         payload = zlib.decompress(data)
         return payload if hash_content(kind, payload) == expected_id else None
@@ -56,7 +57,7 @@ def decompress_verified(expected_id: str, kind: str, data: bytes) -> bytes | Non
 
 
 def create_file(path: Path) -> sqlite3.Connection:
-    """A new, empty file. Raises UsageError when it cannot be written."""
+    """Create an empty file. Raises UsageError when it cannot be written."""
     try:
         database = _connect(path, "rwc")
         database.execute("PRAGMA journal_mode = WAL")
@@ -69,7 +70,7 @@ def create_file(path: Path) -> sqlite3.Connection:
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection to a ledger that is there; mode: `ro` or `rw`. Raises UsageError when it is none, or from a newer version."""
+    """Connect to a ledger that is there; mode: `ro` or `rw`. Raises UsageError when it is none, or from a newer version."""
     try:
         database = _connect(path, mode)
         (application,) = database.execute("PRAGMA application_id").fetchone()
@@ -95,9 +96,10 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def take_lock(path: Path) -> int:
-    """Descriptor of the lock beside the ledger, for as long as it stays open; the kernel drops it when the process dies.
+    """Take the lock beside the ledger; returns its descriptor, and the lock is held for as long as that stays open.
 
-    SQLite's own locks last a transaction, this one lasts a run. Raises UsageError when another process has it.
+    The kernel drops it when the process dies. SQLite's own locks last a transaction, this one lasts a run. Raises UsageError when
+    another process has it.
     """
     lock_path = path.with_name(path.name + ".lock")
     try:

@@ -28,7 +28,10 @@ class Play:
     over: bool = False
 
     def list_levels(self, baselines: Sequence[int | None]) -> list[tuple[int, int | None, bool]]:
-        """(actions, baseline, completed) of every level: those spent since the last completion belong to the first that is not."""
+        """List (actions, baseline, completed) of every level.
+
+        Actions since the last completion belong to the first level that is not completed.
+        """
         rows, previous_total = [], 0
         for number, baseline in enumerate(baselines):
             is_completed = number < len(self.completions)
@@ -38,7 +41,10 @@ class Play:
         return rows
 
     def score(self, baselines: Sequence[int | None] | None) -> float | None:
-        """RHAE of this play; None where a baseline is unknown; 0 where more levels were completed than have one."""
+        """Compute RHAE of this play, 0 to 100.
+
+        None where a baseline is unknown; 0 where more levels were completed than have one.
+        """
         if not baselines or None in baselines:
             return None
         if len(self.completions) > len(baselines):
@@ -63,12 +69,13 @@ class ScoreCounter:
         self._actions_since_start, self._last_was_reset = 0, True
 
     def start_play(self) -> None:
-        """The first observation, or a restart of the whole game."""
+        """Begin a play: at the first observation, or a restart of the whole game."""
         self.plays.append(Play())
         self._level = self._actions_since_start = 0
         self._last_was_reset = True
 
     def add(self, action: Action, status: Status, level: int) -> None:
+        """Count an action with the status that followed and the level, from 0, being played then. A play must have begun."""
         play = self.plays[-1]
         if action == RESET:
             if play.won or (self._actions_since_start == 0 and not self._competition):
@@ -93,7 +100,7 @@ class ScoreCounter:
         self._level, self._actions_since_start = level, 0 if not play.won else self._actions_since_start
 
     def add_unanswered_action(self) -> None:
-        """An action that was sent, and of which nothing came back: counted as billed."""
+        """Count an action that was sent, and of which nothing came back, as billed."""
         if self.plays:
             self.plays[-1].actions += 1
 

@@ -40,7 +40,7 @@ class PublishedGame:
 
 @cache
 def load_published() -> MappingProxyType[str, PublishedGame]:
-    """Every game of the table, by its four-letter name."""
+    """Load every game of the table, by its four-letter name."""
     text = files("lawbook.scoring").joinpath("published.csv").read_text(encoding="utf-8")
     games = {}
     for row in csv.DictReader(text.splitlines()):

@@ -18,14 +18,14 @@ class LevelResult(NamedTuple):
 
 
 def level_score(level: LevelResult) -> float:
-    """100 e_l = min(115, 100 (h_l / a_l)^2) of a completed level; 0 of one that is not, or took no action (Eq. 36)."""
+    """Compute 100 e_l = min(115, 100 (h_l / a_l)^2) of a completed level; 0 of one that is not, or took no action (Eq. 36)."""
     if not level.completed or level.actions <= 0:
         return 0.0
     return min(((level.baseline / level.actions) ** 2) * 100, MAX_LEVEL_SCORE)
 
 
 def game_score(levels: Sequence[LevelResult]) -> float:
-    """RHAE of a game, 0 to 100: level scores weighted by level number, at most the share of weights that scored at all (Eq. 36).
+    """Compute RHAE of a game, 0 to 100: level scores weighted by level number, at most the share of weights that scored (Eq. 36).
 
     levels: all levels of the game in order, those never reached included. The same number, to the last bit, as the toolkit's
     EnvironmentScoreCalculator gives for them.
@@ -43,5 +43,5 @@ def game_score(levels: Sequence[LevelResult]) -> float:
 
 
 def mean_score(games: Sequence[float]) -> float:
-    """RHAE over several games: their plain mean; 0 for none."""
+    """Compute RHAE over several games: their plain mean; 0 for none."""
     return sum(games) / len(games) if games else 0.0

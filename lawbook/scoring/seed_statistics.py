@@ -41,12 +41,13 @@ class SeedStatistics:
 
     @classmethod
     def from_values(cls, values: Sequence[float]) -> SeedStatistics | None:
-        """None of no values."""
+        """Compute them from some numbers; None of no values."""
         if not values:
             return None
         return cls(fmean(values), stdev(values) if len(values) > 1 else None, min(values), max(values))
 
     def format(self, digits: int = 1) -> str:
+        """Write mean and deviation as `12.3 ± 4.5`, the mean alone where there is no deviation."""
         return f"{self.mean:,.{digits}f}" + ("" if self.deviation is None else f" ± {self.deviation:,.{digits}f}")
 
 
@@ -68,7 +69,7 @@ class SeedGroup:
 
 
 def group_runs(results: Iterable[SeedResult]) -> list[SeedGroup]:
-    """One for each world, mind and protocol, in the order in which they come."""
+    """Group results by world, mind and protocol, in the order in which they come."""
     runs_by_key: dict[tuple[str, str, str], list[SeedResult]] = {}
     for result in results:
         runs_by_key.setdefault((result.world, result.mind, result.protocol), []).append(result)
@@ -98,7 +99,7 @@ def _make_group(world: str, mind: str, protocol: str, runs: Sequence[SeedResult]
 
 
 def format_summary(seed_groups: Sequence[SeedGroup], output_format: str = "text") -> str:
-    """As text, csv, json or markdown, with a line break at the end."""
+    """Write the groups as text, csv, json or markdown, with a line break at the end."""
     if output_format == "json":
         return json.dumps([asdict(group) for group in seed_groups], indent=1) + "\n"
     if output_format == "csv":

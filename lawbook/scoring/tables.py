@@ -58,6 +58,7 @@ class ScoreRow:
         return load_published().get(self.game)
 
     def to_dict(self) -> dict[str, Any]:
+        """Return it for csv and json: a flat dictionary, in the order of the columns."""
         score = self.score
         levels = score.best.list_levels(score.baselines or [None] * (score.levels or 0))
         return {
@@ -89,9 +90,10 @@ class ScoreRow:
 
 
 def compute_means(rows: Sequence[ScoreRow]) -> dict[str, Any]:
-    """Over games: each game's runs are averaged first, so that repeats weigh nothing. rhae: None where no game has one.
+    """Compute means over games: each game's runs are averaged first, so that repeats weigh nothing.
 
-    published: mean RHAE of every system over the same games, None unless all of them stand in the table.
+    rhae: None where no game has one. published: mean RHAE of every system over the same games, None unless all of them stand in the
+    table.
     """
     games = {game: list(group) for game, group in groupby(sorted(rows, key=lambda row: row.game), key=lambda row: row.game)}
     scores_by_game = {game: [r.score.rhae for r in group if r.score.rhae is not None] for game, group in games.items()}
@@ -116,7 +118,7 @@ def compute_means(rows: Sequence[ScoreRow]) -> dict[str, Any]:
 
 
 def format_table(rows: Sequence[ScoreRow], output_format: str = "text") -> str:
-    """All of it in one of OUTPUT_FORMATS, with a line break at the end."""
+    """Write all of it in one of OUTPUT_FORMATS, with a line break at the end."""
     if output_format == "json":
         return json.dumps({"rows": [row.to_dict() for row in rows], "mean": compute_means(rows)}, indent=2) + "\n"
     if output_format == "csv":
@@ -182,7 +184,7 @@ def _format_csv(rows: Sequence[ScoreRow]) -> str:
 
 
 def format_text(lines: Sequence[Sequence[str]]) -> str:
-    """A head and lines of cells as a table, none cut or folded: the first and last column to the left, numbers to the right."""
+    """Lay a head and lines of cells out as a table, none cut or folded: the first and last column to the left, numbers to the right."""
     head, *rows = lines
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for k, title in enumerate(head):
@@ -196,7 +198,7 @@ def format_text(lines: Sequence[Sequence[str]]) -> str:
 
 
 def format_markdown(lines: Sequence[Sequence[str]]) -> str:
-    """The same as a Markdown table."""
+    """Lay lines of cells out as a Markdown table."""
     ruler = ["---", *["---:"] * (len(lines[0]) - 2), "---"]
     return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |\n" for line in (lines[0], ruler, *lines[1:]))
 
@@ -206,5 +208,5 @@ def _format_number(value: float | None, digits: int) -> str:
 
 
 def make_rows(scores: Iterable[tuple[str, RunScore]]) -> list[ScoreRow]:
-    """One row a run, in order of game."""
+    """Make one row a run, in order of game."""
     return sorted((ScoreRow(run, score) for run, score in scores), key=lambda row: row.game)

@@ -52,10 +52,11 @@ class ModelCosts:
         return bool(self.calls)
 
     def to_json(self) -> dict[str, Any]:
+        """Return it for `--json`, the levels as a list in order."""
         return {**asdict(self), "per_level": [{"level": level, **asdict(costs)} for level, costs in sorted(self.per_level.items())]}
 
     def format_rows(self, n_actions: int) -> Iterator[tuple[str, str]]:
-        """Name and text of what `show` says about it. actions: sent in the run."""
+        """Yield name and text of each row that `show` has about it. n_actions: sent in the run."""
         calls = ", ".join(f"{n_calls:,} {format_one_line(op)}" for op, n_calls in self.calls.items())
         request_counts = [
             format_count(self.requests, "request"),
@@ -89,7 +90,7 @@ class ModelCostsBuilder:
         self._levels: dict[int, LevelCosts] = {}
 
     def add(self, call: MindCalled, level: int) -> None:
-        """What tells no tokens and is no call of a model is free, and left out."""
+        """Count a call made in `level` (from 0). A call that tells no tokens and is none of a model is free, and left out."""
         n_tokens, cost = int(read_tokens(call.receipt) or 0), read_dollars(call.receipt)
         if not call.is_model_call and not n_tokens and cost is None:
             return

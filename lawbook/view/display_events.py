@@ -263,7 +263,7 @@ class RunEnded(DisplayEvent):
 
 
 def describe_counterexample(counterexample: Counterexample) -> str:
-    """Where a prediction and what was observed part, in a few words."""
+    """Say in a few words where a prediction and what was observed part."""
     subject = f"action {counterexample.action}" if counterexample.action is not None else "the first sight of a trajectory"
     if counterexample.expected is not counterexample.predicted:
         return f"{subject} was predicted to leave the level {counterexample.predicted}, and left it {counterexample.expected}"

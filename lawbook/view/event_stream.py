@@ -57,7 +57,7 @@ class DisplayEventBuilder:
                 self._last_frame, self._level, self._intent_body = event.body["frames"][-1], event.body["level"], None
 
     def build(self, event: Event) -> DisplayEvent | None:
-        """What this event tells, None when it only prepares something."""
+        """Return what this event tells, None when it only prepares something."""
         body = event.body
         common_fields: dict[str, Any] = {"seq": event.seq, "time": event.time, "at": self.state.n_actions}
         display_event: DisplayEvent | None = None
@@ -185,7 +185,7 @@ def _make_recorded_intent(action: Action) -> Mapping[str, Any]:
 
 
 def read_display_events(ledger: Ledger) -> Iterator[tuple[DisplayEvent, State]]:
-    """Everything a ledger tells, in order, each with the state it left. Raises UsageError when it has no opening."""
+    """Yield everything a ledger tells, in order, each with the state it left. Raises UsageError when it has no opening."""
     state = State.from_opening(ledger)
     builder = DisplayEventBuilder(state, ledger)
     for event in ledger:

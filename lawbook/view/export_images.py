@@ -25,7 +25,10 @@ _BACKGROUND: RGB = (244, 242, 238)
 
 
 def render_storyboard(ledger: Path, level: int | None) -> bytes:
-    """PNG of up to BOARDS settled boards of a level, evenly from its first sight to its end. Raises UsageError."""
+    """Draw a PNG of up to MAX_BOARDS settled boards of a level, evenly from its first sight to its end.
+
+    level: from 0; None: the last that was completed, or the first. Raises UsageError for a level that was never played.
+    """
     frames, colours = _collect_frames(ledger, level)
     settled = [frame for frame, is_animation in frames if not is_animation]
     sampled = _sample_evenly(settled, MAX_BOARDS)
@@ -41,7 +44,11 @@ def render_storyboard(ledger: Path, level: int | None) -> bytes:
 
 
 def render_animation(ledger: Path, level: int | None) -> bytes:
-    """GIF of every frame of a level, failed attempts too. Raises UsageError."""
+    """Draw a GIF of every frame of a level, failed attempts too.
+
+    Above MAX_FRAMES animations are left out, and then every so many boards. level: from 0; None: the last that was completed, or
+    the first. Raises UsageError for a level that was never played.
+    """
     frames, colours = _collect_frames(ledger, level)
     if len(frames) > MAX_FRAMES:
         frames = _sample_evenly([item for item in frames if not item[1]], MAX_FRAMES)

@@ -13,34 +13,35 @@ _CONTROL_CHARACTERS = re.compile(
 
 
 def clean(text: str) -> str:
-    """`text` with everything that would be obeyed instead of shown written as an escape (`\\x1b`)."""
+    r"""Return `text` with everything that would be obeyed instead of shown written as an escape (`\x1b`)."""
     return _CONTROL_CHARACTERS.sub(lambda match: match[0].encode("unicode_escape").decode(), text.replace("\r\n", "\n"))
 
 
 def format_one_line(text: str, max_length: int = 0) -> str:
-    """Cleaned, on one line, and cut after `most` characters (0: never) with an ellipsis."""
+    """Return `text` cleaned, on one line, and cut after `max_length` characters (0: never) with an ellipsis."""
     line = " ".join(clean(text).split())
     return line if not max_length or len(line) <= max_length else line[: max(max_length - 1, 0)].rstrip() + "…"
 
 
 def extract_first_sentence(text: str, max_length: int = 0) -> str:
-    """The first sentence of a paragraph, on one line."""
+    """Return the first sentence of a paragraph on one line, cut after `max_length` characters (0: never)."""
     line = format_one_line(text)
     end = re.search(r"[.!?](?=\s+[A-Z(`'\"])", line)
     return format_one_line(line[: end.end()] if end else line, max_length)
 
 
 def format_count(number: int, singular: str, plural: str = "") -> str:
-    """`1 action`, `2,000 actions`."""
+    """Write a number with what is counted: `1 action`, `2,000 actions`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def format_percent(part: int, whole: int) -> str:
+    """Write a share as `42%`; `-` of nothing."""
     return f"{100 * part / whole:.0f}%" if whole else "-"
 
 
 def format_seconds(duration: float) -> str:
-    """`0.35 s`, `12 s`, `3 min 20 s`, `2 h 05 min`."""
+    """Write a duration in seconds as a person says it: `0.35 s`, `12 s`, `3 min 20 s`, `2 h 05 min`."""
     if duration < 10:
         return f"{duration:.2f} s" if duration < 1 else f"{duration:.1f} s"
     whole = round(duration)
@@ -52,11 +53,11 @@ def format_seconds(duration: float) -> str:
 
 
 def format_timestamp(timestamp: float) -> str:
-    """Local date and time of seconds since 1970."""
+    """Write seconds since 1970 as local date and time."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(timestamp))
 
 
 def truncate_text(text: str, max_length: int) -> str:
-    """Cleaned, with its lines, and cut after `most` characters with a word about how many are missing."""
+    """Return `text` cleaned, with its lines, and cut after `max_length` characters with a word about how many are missing."""
     cleaned = clean(text)
     return cleaned if len(cleaned) <= max_length else f"{cleaned[:max_length]}… ({len(cleaned) - max_length:,} characters more)"

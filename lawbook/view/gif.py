@@ -21,7 +21,7 @@ def encode_gif(frames: Iterable[Pixels], colours: Sequence[RGB], delays: Sequenc
     """
     from PIL import GifImagePlugin  # costs time: not before there is something to draw
 
-    # Not `Image.save(save_all=True)`: it leaves out a frame that equals the one before, so frame n would not be step n of the run.
+    # Not `Image.save(save_all=True)`: it leaves out a frame that equals the one before, and later ones change their numbers.
     parts: list[bytes] = []
     previous: Pixels | None = None
     for frame, delay in zip(frames, delays, strict=True):

@@ -56,7 +56,7 @@ class NullDisplay:
     """Shows nothing."""
 
     def attach(self, session: SessionProtocol) -> None:
-        """From now on show this session."""
+        """Show this session from now on."""
 
     def __enter__(self) -> Self:
         return self
@@ -251,7 +251,7 @@ class LiveDisplay(NullDisplay):
 
 
 def describe_activity(state: State, protocol: Rules) -> tuple[str, str]:
-    """What is being done in this state, as (mood, words): a function of the state, so that it is right after a resume too."""
+    """Say what is being done in this state, as (mood, words): a function of the state, so that it is right after a resume too."""
     if state.outcome is not None:
         return ("good" if state.outcome == "won" else "bad"), str(state.outcome)
     if state.intent is not None and state.intent.kind is not ActionKind.PLAN:

@@ -167,6 +167,7 @@ class Scene:
             )
 
     def with_changes(self, **changes: object) -> Scene:
+        """Return the scene with these fields changed."""
         return replace(self, **changes)  # type: ignore[arg-type]
 
 
@@ -180,7 +181,7 @@ def _format_entry(change: RuleChange, width: int, lines: int) -> list[Text]:
 
 
 def wrap_text(text: str, width: int, max_lines: int) -> list[str]:
-    """One paragraph on at most `most` lines of `width` letters, cleaned, the last with an ellipsis where it was cut."""
+    """Wrap a paragraph to at most `max_lines` lines of `width` letters, cleaned, the last with an ellipsis where it was cut."""
     rows = textwrap.wrap(format_one_line(text, max_lines * width + 1), max(width, 1)) or [""]
     return rows if len(rows) <= max_lines else [*rows[: max_lines - 1], format_one_line(" ".join(rows[max_lines - 1 :]), width)]
 

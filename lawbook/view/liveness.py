@@ -9,7 +9,10 @@ from lawbook.runs.folder import RunFolder
 
 
 def is_alive(folder: RunFolder) -> bool:
-    """Whether somebody is playing it: holds the lock beside its ledger. Asks without touching the lock (Linux; elsewhere False)."""
+    """Return whether somebody is playing it: holds the lock beside its ledger.
+
+    Asks without touching the lock (Linux; elsewhere False).
+    """
     try:
         status = folder.ledger.with_name(folder.ledger.name + ".lock").stat()
         locks = Path("/proc/locks").read_text(encoding="ascii")

@@ -117,7 +117,7 @@ class RunMetrics:
         return sum(baseline for baseline in baselines if baseline is not None) if baselines and None not in baselines else None
 
     def to_json(self) -> dict[str, Any]:
-        """For `--json`: flat, with levels as a list."""
+        """Return it for `--json`: flat, with levels as a list."""
         return {
             "outcome": self.outcome,
             "sentence": self.sentence,
@@ -179,6 +179,7 @@ class RunMetricsBuilder:
         self._costs_builder, self._level = ModelCostsBuilder(), 0
 
     def add(self, event: DisplayEvent) -> None:
+        """Count one event; all of a run are to be given, in order."""
         previous, self._last_event = self._last_event, event
         match event:
             case RunOpened() if self.opening is None:
@@ -224,6 +225,7 @@ class RunMetricsBuilder:
         self._exact += sum(outcomes)
 
     def build(self, state: State, ledger: Ledger) -> RunMetrics:
+        """Return the numbers of the events so far. state: as they left it. Raises UsageError when none of them was an opening."""
         assert self.opening is not None and self._last_event is not None, "a run begins with its opening"
         run, spec = self.opening.run, self.opening.spec
         levels, baselines = spec["levels"], spec["baselines"]
@@ -287,7 +289,7 @@ class RunMetricsBuilder:
 
 
 def compute_metrics(ledger: Ledger) -> RunMetrics:
-    """The numbers of a whole ledger. Raises UsageError when it has no opening."""
+    """Compute the numbers of a whole ledger. Raises UsageError when it has no opening."""
     builder, state = RunMetricsBuilder(), None
     for event, state in read_display_events(ledger):  # noqa: B007
         builder.add(event)
@@ -337,8 +339,11 @@ class RunSummary:
 
 
 def compute_rhae(completed_level_actions: Sequence[int], baselines: Sequence[int | None], levels: int | None) -> float | None:
-    """RHAE (Eq. 36), None where a baseline is unknown. solved: actions of the completed levels, the first ones; baselines: of all
-    levels, in order."""
+    """Compute RHAE, 0 to 100 (Eq. 36 of the ARC-AGI-3 paper); None where a baseline is unknown.
+
+    completed_level_actions: actions of the completed levels, which are the first ones. baselines: of all levels, in order. levels:
+    how many there are, None where the world never says.
+    """
     known_baselines = [baseline for baseline in baselines[:levels] if baseline is not None]
     if not known_baselines or levels is None or len(known_baselines) < levels:
         return None
@@ -369,6 +374,7 @@ class RunSummaryBuilder:
         self._frame: str | None = None
 
     def add(self, event: Event) -> None:
+        """Count one event; all of a run are to be given, in order."""
         body, self._last = event.body, event.time
         match event.kind:
             case EventKind.OPEN:
@@ -412,7 +418,7 @@ class RunSummaryBuilder:
 
 
 def summarize_run(ledger: Ledger) -> RunSummary:
-    """Raises UsageError when the ledger has no opening."""
+    """Compute the few numbers of a list of runs. Raises UsageError when the ledger has no opening."""
     builder = RunSummaryBuilder()
     for event in ledger.read_events(RunSummaryBuilder.KINDS):
         builder.add(event)

@@ -17,10 +17,10 @@ _MAX_CHANGED_SHARE = 0.25
 
 
 def find_motion_path(frames: Sequence[Frame]) -> list[Point]:
-    """Middle of what moves, one point for each frame, the first included; empty when nothing moves.
+    """Find the middle of what moves, in cells: one point for each frame, the first included; empty when nothing moves.
 
-    What moves has arrived at the cells that change now and change again with the next move, and has left those that changed
-    with the last move too. Where nothing changes it stands still.
+    frames: uint8, H x W. What moves has arrived at the cells that change now and change again with the next move, and has left
+    those that changed with the last move too. Where nothing changes it stands still.
     """
     changed_cells = [np.argwhere(one != two) for one, two in pairwise(frames) if one.shape == two.shape]
     moves = [

@@ -11,12 +11,12 @@ RGB = tuple[int, int, int]
 
 
 def parse_rgb(text: str) -> RGB:
-    """`#f93c31` as three numbers from 0 to 255."""
+    """Read `#f93c31` as three numbers from 0 to 255."""
     return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
 
 
 def mix(base: RGB, overlay: RGB, share: float) -> RGB:
-    """`one` with `share` (0 to 1) of `two` in it."""
+    """Return `base` with `share` (0 to 1) of `overlay` in it."""
     return tuple(
         round(base_channel + (overlay_channel - base_channel) * share)
         for base_channel, overlay_channel in zip(base, overlay, strict=True)
@@ -24,11 +24,12 @@ def mix(base: RGB, overlay: RGB, share: float) -> RGB:
 
 
 def format_css(colour: RGB) -> str:
+    """Write a colour as `#f93c31`."""
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
 def is_dark(colour: RGB) -> bool:
-    """Whether white reads better on it than black (relative luminance of sRGB, without the gamma)."""
+    """Return whether white reads better on it than black (relative luminance of sRGB, without the gamma)."""
     return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2] < 140
 
 
@@ -78,7 +79,7 @@ _MINIGRID_FACES = {
 
 @lru_cache
 def get_palette(name: str) -> Palette:
-    """The palette of that name; for one that nobody knows, colours that can be told apart."""
+    """Return the palette of that name; for one that nobody knows, colours that can be told apart."""
     match name:
         case "arc":
             return Palette(_fill_palette(_ARC))

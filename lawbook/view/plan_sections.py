@@ -20,7 +20,10 @@ class PlanSection:
     steps: list[StepTaken] = field(default_factory=list)
 
     def read_frames(self, ledger: Ledger) -> list[Frame]:
-        """Where it set out from, and what its driver predicted of every action that was sent."""
+        """Read the frame where the plan set out from, and those that its driver predicted of every action that was sent.
+
+        Each is uint8, H x W. Raises UsageError where one is not there or has been altered.
+        """
         if not self.steps:
             return []
         member = str(self.plan_event.plan_body["member"])
@@ -32,7 +35,11 @@ class PlanSection:
 
 
 def read_sections(ledger: Ledger) -> Iterator[tuple[DisplayEvent | PlanSection, State]]:
-    """As `story`, with every plan a Leg. A leg is told where the plan was drawn, and is whole once all has been told."""
+    """Yield what `read_display_events` yields, with a PlanSection in place of every plan.
+
+    A section is told where the plan was drawn, and is whole once all has been told. Raises UsageError when the ledger has no
+    opening.
+    """
     section: PlanSection | None = None
     for event, state in read_display_events(ledger):
         if isinstance(event, PlanStarted):

@@ -28,7 +28,10 @@ class RuleChange(NamedTuple):
 
 
 def parse_entries(rulebook: str) -> dict[str, str]:
-    """Id (`R1`, `Q2`) -> what it says, in order, on one line and without Markdown's signs. Text outside entries is left out."""
+    """Parse a rulebook: id (`R1`, `Q2`) -> what it says, in order, on one line and without Markdown's signs.
+
+    Text outside entries is left out.
+    """
     lines_by_id: dict[str, list[str]] = {}
     current_lines: list[str] | None = None
     for line in rulebook.splitlines():
@@ -48,13 +51,13 @@ def _strip_emphasis(text: str) -> str:
 
 
 def parse_entry_id(line: str) -> str | None:
-    """The id of the rule or question that begins on this line; None when none does."""
+    """Return the id of the rule or question that begins on this line; None when none does."""
     match = _ENTRY.match(line)
     return match[1] if match else None
 
 
 def compare_rulebooks(before: str, after: str) -> list[RuleChange]:
-    """Every entry of the new rulebook with what happened to it, in order, and then those that were retracted.
+    """List every entry of the new rulebook with what happened to it, in order, and then those that were retracted.
 
     An entry that says what another said before has only been renumbered. One that says nearly the same is reworded.
     """
@@ -88,12 +91,12 @@ def _compute_similarity(first: str, second: str) -> float:
 
 
 def collect_texts(hypothesis: Hypothesis | None) -> dict[str, str]:
-    """File name -> text of everything in a hypothesis, the rulebook first."""
+    """Collect file name -> text of everything in a hypothesis, the rulebook first."""
     return {} if hypothesis is None else {RULEBOOK: hypothesis.rulebook, **hypothesis.files}
 
 
 def diff_hypotheses(before: Hypothesis | None, after: Hypothesis, *, include_program: bool = True) -> list[str]:
-    """Lines of a unified diff of the rulebook, and of the program if asked for; empty when nothing changed."""
+    """List the lines of a unified diff of the rulebook, and of the program if asked for; empty when nothing changed."""
     old, new = collect_texts(before), collect_texts(after)
     lines: list[str] = []
     for name in dict.fromkeys([*new, *old]):

@@ -36,10 +36,11 @@ class FramelessLedger(Ledger):
     _PLACEHOLDER = np.zeros((1, 1), np.uint8)
 
     def get_frame(self, name: str) -> Frame:
+        """Return a placeholder of one cell, whatever the id."""
         return self._PLACEHOLDER
 
     def read_frame(self, name: str) -> Frame:
-        """The real one."""
+        """Read the real frame (uint8, H x W). Raises UsageError when it is not there or has been altered."""
         return super().get_frame(name)
 
 
@@ -102,7 +103,7 @@ class RunIndex:
         )
 
     def read_events(self, n_steps: int | None = None) -> None:
-        """Read on until that many steps are known; None: to the end, as it is now. Raises UsageError for a damaged ledger."""
+        """Read on until `n_steps` steps are known; None: to the end, as it is now. Raises UsageError for a damaged ledger."""
         while n_steps is None or len(self.steps) < n_steps:
             with self._lock:
                 events = list(islice(self.ledger.read_events(after_seq=self.seq), BATCH_EVENTS))
@@ -149,18 +150,18 @@ class RunIndex:
             self._admissible = admissible
 
     def compute_metrics(self) -> RunMetrics:
-        """Everything so far. Reads to the end."""
+        """Compute the numbers of everything so far. Reads to the end. Raises UsageError for a damaged ledger."""
         self.read_events()
         with self._lock:
             return self._metrics_builder.build(self.state, self.ledger)
 
     def find_step(self, trajectory: int, step: int) -> int | None:
-        """The step of the run that is step `step` (0: the first rendering) of a trajectory; None where there is none."""
+        """Return the step of the run that is step `step` (0: the first rendering) of a trajectory; None where there is none."""
         number = self.trajectory_starts[trajectory] + step if 0 <= trajectory < len(self.trajectory_starts) else len(self.steps)
         return number if number < len(self.steps) else None
 
     def find_next_plan(self, number: int) -> PlanStarted | None:
-        """The plan that is followed next after this step."""
+        """Return the plan that is followed next after step `number`; None where none is."""
         next_event = self.steps[number + 1].event if number + 1 < len(self.steps) else None
         if next_event is not None:
             return self.plans.get(next_event.intent["plan"]) if next_event.intent["plan"] is not None else None
@@ -174,6 +175,7 @@ class RunIndex:
         return self.plans.get(active.plan_seq) if active is not None else None
 
     def close(self) -> None:
+        """Let go of the ledger."""
         with self._lock:
             self.ledger.close()
 

@@ -55,7 +55,7 @@ class PicturePanel:
 
 
 def render(ledger: Ledger) -> str:
-    """The picture, as text. Raises UsageError for a run in which no rulebook was ever accepted."""
+    """Draw the picture, as the text of an SVG. Raises UsageError for a run in which no rulebook was ever accepted."""
     history: list[tuple[DisplayEvent | PlanSection, str, int]] = []
     builder, state = RunMetricsBuilder(), None
     for item, state in read_sections(ledger):

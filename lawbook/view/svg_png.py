@@ -45,7 +45,7 @@ def encode_data_uri(frame: Frame, palette_name: str) -> str:
 
 
 def find_rectangles(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
-    """Disjoint rectangles (row, column, height, width) that cover exactly the True cells, greedily, row by row."""
+    """Cover exactly the True cells of an H x W mask with disjoint rectangles (row, column, height, width), greedily, row by row."""
     uncovered = mask.copy()
     rectangles = []
     for row, column in np.argwhere(mask).tolist():
@@ -63,12 +63,15 @@ def find_rectangles(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int, int, in
 
 
 def format_outline(mask: npt.NDArray[np.bool_]) -> str:
-    """An SVG path (one unit a cell) of the rectangles that cover the mask."""
+    """Write an SVG path (one unit a cell) of the rectangles that cover an H x W mask."""
     return "".join(f"M{column} {row}h{width}v{height}h-{width}z" for row, column, height, width in find_rectangles(mask))
 
 
 def render_svg_cells(frame: Frame, palette_name: str) -> str:
-    """SVG paths of all cells, one unit a cell, one path a colour; the commonest colour is one rectangle behind them."""
+    """Draw a frame (uint8, H x W) as SVG paths, one unit a cell, one path a colour.
+
+    The commonest colour is one rectangle behind them.
+    """
     height, width = frame.shape
     colours = get_palette(palette_name).colours
     codes, counts = np.unique(frame, return_counts=True)
@@ -83,7 +86,7 @@ def render_svg_cells(frame: Frame, palette_name: str) -> str:
 
 
 def format_polyline(points: Sequence[Point]) -> str:
-    """`points` of an SVG polyline, corners only."""
+    """Write the `points` of an SVG polyline, corners only."""
     corners = [
         point
         for index, point in enumerate(points)

@@ -30,7 +30,7 @@ class BoardScale:
 
 
 def fit_board(shape: tuple[int, int], columns: int, lines: int, largest: int = 6) -> BoardScale:
-    """The largest drawing that has room in `columns` x `lines` characters (a character is one pixel wide and two high)."""
+    """Choose the largest drawing that has room in `columns` x `lines` characters (a character is one pixel wide and two high)."""
     height, width = shape
     scale = min(columns // width, 2 * lines // height, largest)
     if scale >= 4:
@@ -125,7 +125,7 @@ class TerminalBoard:
 
 
 def shrink_frame(frame: Frame, block_size: int) -> Frame:
-    """The frame with one cell for every n x n, the one that is rarest in the whole frame: what is small stays to be seen."""
+    """Return the frame with one cell for every n x n, the one that is rarest in the whole frame: what is small stays to be seen."""
     height, width = -(-frame.shape[0] // block_size), -(-frame.shape[1] // block_size)
     padded = np.pad(frame, ((0, height * block_size - frame.shape[0]), (0, width * block_size - frame.shape[1])), mode="edge")
     blocks = padded.reshape(height, block_size, width, block_size).swapaxes(1, 2).reshape(height, width, block_size * block_size)

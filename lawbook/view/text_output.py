@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def format_outcome(metrics: RunMetrics) -> Text:
-    """How it went, in one line."""
+    """Say how it went, in one line."""
     colour = COLOURS["good" if metrics.outcome == "won" else "bad"]
     level_total = f" of {metrics.levels}" if metrics.levels else ""
     baseline_note = (
@@ -42,7 +42,7 @@ def format_outcome(metrics: RunMetrics) -> Text:
 
 
 def format_metrics(metrics: RunMetrics, path: Path) -> Iterator[Text]:
-    """Everything that `show` says."""
+    """Yield the lines of `show`."""
     m = metrics
     population = f", {m.population} members" if m.population > 1 else ""
     yield Text(format_one_line(m.world), style="bold")
@@ -139,7 +139,7 @@ def _format_level_costs(costs: LevelCosts) -> str:
 
 
 def format_runs(rows: Iterable[tuple[str, RunSummary | str]]) -> Iterator[Text]:
-    """One line a run: its name, how it ended, what it was. A string in place of numbers says why it cannot be read."""
+    """Yield one line a run: its name, how it ended, what it was. A string in place of numbers says why it cannot be read."""
     run_rows = list(rows)
     width = max((len(name) for name, _ in run_rows), default=0)
     for name, summary in run_rows:
@@ -157,8 +157,10 @@ def format_runs(rows: Iterable[tuple[str, RunSummary | str]]) -> Iterator[Text]:
 
 
 def format_history(ledger: Ledger, *, member: int | None = None, full: bool = False) -> Iterator[Text]:
-    """Every proposal: what was decided and why it was asked, what the gate said, the rulebook's diff. full: the program's diff and
-    the whole texts too. Raises UsageError."""
+    """Yield every proposal: what was decided and why it was asked, what the gate said, the rulebook's diff.
+
+    full: the program's diff and the whole texts too. Raises UsageError when the ledger has no opening.
+    """
     has_proposals = False
     for event, state in read_display_events(ledger):
         if member is not None and not 0 <= member < len(state.members):
@@ -205,7 +207,7 @@ def _format_diff_line(line: str) -> Text:
 
 
 def format_verdict(member: int, verdict: Verdict | None, steps: int, refutation: str = "") -> Text:
-    """What `verify` found about one member; None: nothing admissible stood at the end, fallen says why."""
+    """Say what `verify` found about one member; verdict None: nothing admissible stood at the end, and `refutation` says why."""
     if verdict is None:
         return Text(f"member {member}: {refutation or 'nothing admissible stood at the end'}, so there is nothing to verify")
     if verdict.admissible:
@@ -220,7 +222,7 @@ def format_verdict(member: int, verdict: Verdict | None, steps: int, refutation:
 
 
 def format_recheck(result: RecheckReport) -> Iterator[Text]:
-    """Everything that `verify` says."""
+    """Yield the lines of `verify`."""
     if result.chain_error is not None:
         yield Text.assemble("ledger: ", ("altered", COLOURS["bad"]), f". {format_one_line(result.chain_error)}")
         return

@@ -64,7 +64,7 @@ class WorldAddress:
 
 
 def load_world_source(scheme: str) -> WorldSource:
-    """The source behind a scheme, loaded: for `lawbook worlds` and for `make`. Raises UsageError when it is not to be had."""
+    """Load the source behind a scheme: for `lawbook worlds` and for `make_world`. Raises UsageError when it is not to be had."""
     entry = _find_entry_point(scheme)
     return _require_source(plugins.load_entry_point(entry, f"{scheme}: worlds"), entry.value)
 
@@ -86,7 +86,7 @@ def make_world(address: WorldAddress) -> World:
 
 
 def world_environment(address: WorldAddress, ticket: str = "") -> dict[str, str]:
-    """Environment variables for the world's own process besides the usual, by the scheme's entry point in `ENVIRONMENTS`.
+    """Return environment variables for the world's own process besides the usual, by the scheme's entry point in `ENVIRONMENTS`.
 
     ticket: how a play that goes on elsewhere is taken up again; empty where there is none.
     """
@@ -100,7 +100,7 @@ def world_environment(address: WorldAddress, ticket: str = "") -> dict[str, str]
 
 
 def make_unknown_error(scheme: str, name: str, known: Collection[str]) -> UsageError:
-    """What a source raises for a name it does not have."""
+    """Make what a source raises for a name it does not have."""
     return UsageError(f"There is no world {scheme}:{name}.{plugins.suggest_name(name, known)} There is: {', '.join(known)}.")
 
 

@@ -23,7 +23,7 @@ class AddressOptions:
         return key in self._options
 
     def get_int(self, key: str, default: int, *, low: int, high: int) -> int:
-        """A whole number from `low` to `high`."""
+        """Return a whole number from `low` to `high`. Raises UsageError where it is none."""
         text = self._read(key)
         if text is None:
             return default
@@ -36,7 +36,7 @@ class AddressOptions:
         return value
 
     def get_float(self, key: str, default: float, *, low: float, high: float) -> float:
-        """A number from `low` to `high`."""
+        """Return a number from `low` to `high`. Raises UsageError where it is none."""
         text = self._read(key)
         if text is None:
             return default
@@ -49,7 +49,7 @@ class AddressOptions:
         return value
 
     def get_bool(self, key: str, default: bool) -> bool:
-        """`true` or `false`."""
+        """Return what `true` or `false` says. Raises UsageError where it says neither."""
         text = self._read(key)
         if text is None:
             return default
@@ -58,14 +58,14 @@ class AddressOptions:
         return text.lower() == "true"
 
     def get_str(self, key: str, default: str, choices: Sequence[str] = ()) -> str:
-        """Any text, or one of those in `among`."""
+        """Return any text, or one of `choices`. Raises UsageError where it is none of them."""
         text = self._read(key)
         if text is not None and choices and text not in choices:
             raise UsageError(f"{self.world}: {key} is one of {', '.join(choices)}, not {text!r}.{suggest_name(text, choices)}")
         return default if text is None else text
 
     def reject_unread(self) -> None:
-        """Refuse whatever was given and never read."""
+        """Refuse whatever was given and never read. Raises UsageError that names it."""
         for key in self._options:
             if key not in self._read_keys:
                 hint = f"It takes: {', '.join(self._read_keys)}." if self._read_keys else "It takes none."

@@ -40,12 +40,15 @@ class ArcGameWorld:
 
 
 def make_click_data(action: Action) -> dict[str, int]:
-    """The engine's data of an action: x and y of a click, else nothing."""
+    """Return the engine's data of an action: x and y of a click, in pixels; else nothing."""
     return {} if action.x is None or action.y is None else {"x": action.x, "y": action.y}
 
 
 def decode_observation(response: object, action: Action, previous_level: int) -> Observation:
-    """What the engine answered to `action`, in level `before`, as an observation. Raises WorldError where it is none."""
+    """Return what the engine answered to `action`, in level `previous_level`, as an observation.
+
+    Raises WorldError where it is none.
+    """
     if not isinstance(response, FrameDataRaw) or not response.frame:
         raise WorldError(f"The game gave no frame for action {action}; it has ended, and only a reset can follow.")
     status, level = interpret_state(

@@ -36,14 +36,19 @@ SOURCE = GymSource("gym", "Gymnasium environments with discrete actions, seen as
 def register(
     env_id: str, *, view: Callable[[Any, Any], npt.ArrayLike], completed: Callable[[Any, Any, float], bool], **more: Any
 ) -> None:
-    """Make the Gymnasium environment `env_id` playable; see Rule for what each argument is, `more` being options, optimum, example,
-    about and palette. A second registration replaces the first."""
+    """Make the Gymnasium environment `env_id` playable. A second registration replaces the first.
+
+    See GymRule for what each argument is, `more` being options, optimum, example, about and palette.
+    """
     RULES[env_id] = GymRule(view, completed, **more)
 
 
 def count_shortest_solution(env: Any, completed: Callable[[Any, Any, float], bool]) -> int | None:
-    """Fewest actions from the present state to a completion, breadth-first over the table `env.P` of Gymnasium's toy environments
-    (state -> action -> [(probability, state, reward, terminated)]); None where something is left to chance, or there is no way."""
+    """Count the fewest actions from the present state to a completion; None where something is left to chance, or there is no way.
+
+    Breadth-first over the table `env.P` of Gymnasium's toy environments: state -> action -> [(probability, state, reward,
+    terminated)].
+    """
     start = int(env.s)
     distance, queue = {start: 0}, deque([start])
     while queue:

@@ -25,13 +25,18 @@ AGENT = 10
 
 
 def encode_cells(cells: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """One number from 0 to 239 for each (object, colour, state), the last axis of `cells`; object from 1, colour below 6, state
-    below 4."""
+    """Encode each (object, colour, state), the last axis of `cells`, as one number from 0 to 239.
+
+    object from 1, colour below 6, state below 4. Returns uint8, of the shape of `cells` without its last axis.
+    """
     return (cells[..., 0] - 1) * 24 + cells[..., 1] * 4 + cells[..., 2]
 
 
 def render_grid(env: Any, observation: Any) -> npt.NDArray[np.uint8]:
-    """What `minigrid.wrappers.FullyObsWrapper` shows, rows first, as codes; `observation` shows less and is not used."""
+    """Return what `minigrid.wrappers.FullyObsWrapper` shows, rows first, as codes (uint8, H x W).
+
+    `observation` shows less and is not used.
+    """
     cells = env.grid.encode()
     column, row = env.agent_pos
     cells[column, row] = AGENT, 0, env.agent_dir
@@ -39,18 +44,18 @@ def render_grid(env: Any, observation: Any) -> npt.NDArray[np.uint8]:
 
 
 def is_on_goal(env: Any, observation: Any, reward: float) -> bool:
-    """The agent stands on a goal. Terminated anywhere else, it stands in lava."""
+    """Return whether the agent stands on a goal. Terminated anywhere else, it stands in lava."""
     cell = env.grid.get(*env.agent_pos)
     return cell is not None and cell.type == "goal"
 
 
 def is_door_open(env: Any, observation: Any, reward: float) -> bool:
-    """The mission of Unlock: its door has been opened."""
+    """Return whether the mission of Unlock is fulfilled: its door has been opened."""
     return bool(env.door.is_open)
 
 
 def count_shortest_solution(env: Any, completed: CompletionTest) -> int | None:
-    """Fewest actions from the state after a reset to completion, breadth-first over the environment's own `step`.
+    """Count the fewest actions from the state after a reset to completion, breadth-first over the environment's own `step`.
 
     Only turning, walking, picking up and opening are tried: nothing is in the way in these environments, so that putting something
     down never helps. None when there is no way within the environment's time limit.

@@ -92,8 +92,11 @@ class WorldProcess:
         return self._process.pid
 
     def reset(self) -> Observation:
-        """Start the level anew (the first call opens the world). As in many worlds, a reset with no action since the level
-        began may restart everything: whether that is wanted is the caller's business."""
+        """Start the level anew (the first call opens the world).
+
+        As in many worlds, a reset with no action since the level began may restart everything: whether that is wanted is the
+        caller's business.
+        """
         header, blobs = self._request({"do": "reset"}, "reset")
         observation = self._decode_observation(header, blobs, "reset")
         if observation.status is not Status.RUNNING:
@@ -121,8 +124,10 @@ class WorldProcess:
         return observation
 
     def rejoin(self, last_observation: Observation) -> tuple[int, int] | None:
-        """Take up a play that outlived its process, where `last` was seen last. Returns what the world has billed, as
-        Rejoinable.rejoin does; None where it will not say, or is no world that could."""
+        """Take up a play that outlived its process, whose last observation is `last_observation`.
+
+        Returns what the world has billed, as Rejoinable.rejoin does; None where it will not say, or is no world that could.
+        """
         header, _ = self._request({"do": "rejoin", "level": last_observation.level}, "rejoining")
         self.last_observation = last_observation
         try:
@@ -309,7 +314,7 @@ def _decode_spec(fields: dict[str, Any]) -> WorldSpec:
 
 
 def main(descriptor: int) -> None:
-    """Inside: answer messages on the socket `descriptor` until it is closed, or we are told to close."""
+    """Answer messages, inside, on the socket `descriptor` until it is closed, or we are told to close."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     with socket.socket(fileno=descriptor) as sock:
         sock.set_inheritable(False)

@@ -42,11 +42,14 @@ class World(Protocol):
 
     spec: WorldSpec
 
-    def reset(self) -> Observation: ...
+    def reset(self) -> Observation:
+        """Start the present level anew; the first call opens the world. Returns its observation, status RUNNING."""
 
-    def step(self, action: Action) -> Observation: ...
+    def step(self, action: Action) -> Observation:
+        """Send one action that is not RESET. Returns what followed."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Let go of whatever it holds."""
 
 
 @runtime_checkable
@@ -54,8 +57,10 @@ class Rejoinable(Protocol):
     """A world that lives elsewhere, whose play outlives our process: made from its ticket, it is taken up instead of opened."""
 
     def rejoin(self, level: int) -> tuple[int, int] | None:
-        """Go on in `level`. Returns what the world has billed this play: (times the whole game was begun, actions in all of them);
-        None where it will not say."""
+        """Go on in `level`. Returns what the world has billed this play, None where it will not say.
+
+        That is: (times the whole game was begun, actions in all of them).
+        """
         ...
 
 
@@ -67,7 +72,7 @@ class WorldSource(Protocol):
     """One line for `lawbook worlds`."""
 
     def names(self) -> Iterable[tuple[str, str]]:
-        """(name with a good set of options, one line about it), for `lawbook worlds`."""
+        """Yield (name with a good set of options, one line about it), for `lawbook worlds`."""
         ...
 
     def make(self, name: str, options: Mapping[str, str]) -> World:
@@ -78,10 +83,10 @@ class WorldSource(Protocol):
 def explain_refusal(
     spec: WorldSpec, last_observation: Observation, action: Action, *, check_availability: bool = True
 ) -> str | None:
-    """Why this action cannot be sent, as a sentence; None when it can. Engines bill nonsense instead of refusing it.
+    """Say in a sentence why this action cannot be sent; None when it can. Engines bill nonsense instead of refusing it.
 
-    now: also ask whether the world accepts it at present (for an action later in a plan only the spec is known). RESET is not
-    for this: it has its own rule in the gate.
+    check_availability: also ask whether the world accepts it at present (for an action later in a plan only the spec is known).
+    RESET is not for this: it has its own rule in the gate.
     """
     if not all(type(part) is int or (part is None and k > 0) for k, part in enumerate(action)):
         return f"An action is whole numbers: an id, and x and y for a click; not {tuple(action)!r}."

@@ -35,7 +35,7 @@ RunHandler = Callable[[Request, RunIndex], Any]
 
 
 def make_application(run_store: RunStore, token: str | None = None) -> Starlette:
-    """token: whoever looks must hold it (None: loopback only)."""
+    """Build the viewer's application. token: whoever looks must hold it (None: loopback only)."""
 
     def make_endpoint(handler: RunHandler) -> Callable[[Request], Response]:
         """Answer from one run, in a thread, as JSON unless it is bytes."""

@@ -16,7 +16,7 @@ _OFFLINE_MODULES = {"source": "packed"}
 
 @cache
 def build_script() -> str:
-    """main.js and everything it imports: every module a function that is called once and returns what it exports."""
+    """Join main.js and everything it imports: every module a function that is called once and returns what it exports."""
     modules: dict[str, str] = {}
     _bundle("main", modules)
     text = '"use strict";\n' + "\n".join(modules.values())
@@ -26,6 +26,7 @@ def build_script() -> str:
 
 @cache
 def build_style() -> str:
+    """Join the page's style sheets."""
     return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in ("look.css", "run.css"))
 
 

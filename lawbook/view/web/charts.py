@@ -17,7 +17,7 @@ MAX_POINTS, ACCURACY_WINDOW = 400, 50
 
 
 def build_series(run_index: RunIndex) -> Json:
-    """The numbers of `lawbook show --json`, and lines: [actions, value] pairs. Reads to the end."""
+    """Collect the numbers of `lawbook show --json`, and lines: [actions, value] pairs. Reads to the end."""
     metrics = run_index.compute_metrics()
     completed_level_actions = [level.actions for level in metrics.per_level if level.completed]
     return {
@@ -89,7 +89,7 @@ def _accumulate_costs(run_index: RunIndex) -> dict[str, list[list[float]]]:
 
 
 def thin_line(line: Sequence[list[float]]) -> list[list[float]]:
-    """At most POINTS of them, evenly, the last one always."""
+    """Choose at most MAX_POINTS of a line's points, evenly, the last one always."""
     if len(line) <= MAX_POINTS:
         return list(line)
     step = (len(line) - 1) / (MAX_POINTS - 1)

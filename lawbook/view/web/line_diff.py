@@ -15,7 +15,7 @@ DiffRow = list[Any]
 
 
 def diff_rows(before: str, after: str) -> tuple[list[DiffRow], str]:
-    """Every line of both, in the order of a diff, and what was cut, in a sentence (empty: nothing)."""
+    """List every line of both texts, in the order of a diff, and say in a sentence what was cut (empty: nothing)."""
     old, new = before.splitlines(), after.splitlines()
     cut_note = ""
     if max(len(old), len(new)) > MAX_LINES:
@@ -34,11 +34,12 @@ def diff_rows(before: str, after: str) -> tuple[list[DiffRow], str]:
 
 
 def truncate_line(line: str) -> str:
+    """Return a line cleaned and cut after MAX_LINE_CHARACTERS, with a word about how many characters are missing."""
     if len(line) > MAX_LINE_CHARACTERS:
         return clean(line[:MAX_LINE_CHARACTERS]) + f"… ({len(line) - MAX_LINE_CHARACTERS:,} characters more)"
     return clean(line)
 
 
 def format_file_name(file: str) -> str:
-    """A file's name, safe to show."""
+    """Return a file's name, safe to show."""
     return format_one_line(file, 80)

@@ -14,7 +14,10 @@ MAX_DRAWS = 200
 
 
 def describe_members(run_index: RunIndex) -> Json:
-    """Every member with its spans (from, to, both in actions; `to` None: still so), versions and misses. Reads to the end."""
+    """Describe every member with its spans, versions and misses. Reads to the end.
+
+    A span is (from, to), both in actions; `to` None: still so.
+    """
     run_index.read_events()
     return {
         "members": [_describe_member(run_index, index) for index in range(len(run_index.state.members))],
@@ -55,7 +58,7 @@ def _count_predictions(run_index: RunIndex, index: int, exact: bool) -> int:
 
 
 def list_draws(run_index: RunIndex, before: int | None = None) -> Json:
-    """The last draws before number `before` (None: the last there are), newest first."""
+    """List the last draws before number `before` (None: the last there are), newest first."""
     run_index.read_events()
     end = len(run_index.plan_draws) if before is None else max(0, min(before, len(run_index.plan_draws)))
     first = max(0, end - MAX_DRAWS)

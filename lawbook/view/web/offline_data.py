@@ -34,7 +34,10 @@ class OfflineRun:
 
 
 def pack_run(run_index: RunIndex, run_name: str, max_bytes: int) -> OfflineRun:
-    """room: bytes that all of it may take in base64."""
+    """Pack everything that a page could ask of a run.
+
+    max_bytes: what all of it may take in base64; frames that do not fit are left out, those of animations first.
+    """
     series_data = charts.build_series(run_index)
     step_list = [
         step

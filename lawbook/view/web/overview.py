@@ -16,7 +16,7 @@ MAX_STRETCHES = 2000
 
 
 def describe_run(run_index: RunIndex) -> Json:
-    """What the opening says, and the colours."""
+    """Describe what the opening says, and the colours."""
     opening = run_index.opening
     run, spec, colours = opening.run, opening.spec, get_palette(opening.spec["palette"])
     return {
@@ -30,7 +30,7 @@ def describe_run(run_index: RunIndex) -> Json:
 
 
 def build_overview(run_index: RunIndex, is_played: bool = False) -> Json:
-    """Where everything lies, by step. Reads to the end. alive: somebody is playing it."""
+    """List where everything lies, by step. Reads to the end. is_played: somebody is playing it."""
     run_index.read_events()
     steps, metrics = list(run_index.steps), run_index.compute_metrics()
     levels = [

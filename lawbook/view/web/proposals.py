@@ -20,7 +20,7 @@ MAX_REGIONS = 24
 
 
 def list_proposals(run_index: RunIndex) -> Json:
-    """All of them, briefly, oldest first. Reads to the end."""
+    """List all proposals, briefly, oldest first. Reads to the end."""
     run_index.read_events()
     return {"proposals": [_summarize_proposal(run_index, event) for event in run_index.proposals]}
 
@@ -56,7 +56,10 @@ def _find_cause(run_index: RunIndex, event: ProposalJudged) -> PredictionFailed 
 
 
 def describe_proposal(run_index: RunIndex, number: int) -> Json:
-    """One, with all of its texts beside what they replace. Raises UsageError when there is none of that number, from 1."""
+    """Describe one proposal, with all of its texts beside what they replace.
+
+    number: from 1. Raises UsageError when there is none of that number.
+    """
     run_index.read_events()
     if not 1 <= number <= len(run_index.proposals):
         raise UsageError(f"There is no proposal {number}; this run has {len(run_index.proposals)}, counted from 1.")

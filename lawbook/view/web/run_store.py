@@ -50,11 +50,11 @@ class RunStore:
         self._lock, self._table_lock = Lock(), Lock()
 
     def compute_stamp(self) -> tuple[tuple[str, tuple[int, int, int], bool], ...]:
-        """Changes whenever anything in the table does."""
+        """Return what changes whenever anything in the table does."""
         return tuple((folder.path.name, _compute_stamp(folder), is_alive(folder)) for folder in list_runs(self.runs_folder))
 
     def build_table(self) -> Json:
-        """All runs, the newest first; `more`: some have not been read yet, ask again."""
+        """Describe all runs, the newest first; `more`: some have not been read yet, ask again."""
         deadline, rows, has_more = time.monotonic() + TABLE_SECONDS, [], False
         with self._table_lock:
             for folder in list_runs(self.runs_folder):
@@ -70,7 +70,7 @@ class RunStore:
         return {"folder": str(self.runs_folder), "runs": rows, "more": has_more}
 
     def find_folder(self, name: str) -> RunFolder:
-        """The run of that name. Raises UsageError when there is none."""
+        """Return the run of that name. Raises UsageError when there is none."""
         try:
             is_run = name not in ("", ".", "..") and "/" not in name and (self.runs_folder / name / "ledger.sqlite").is_file()
         except (OSError, ValueError):  # too long, or with what no file system has in a name
@@ -81,7 +81,7 @@ class RunStore:
 
     @contextmanager
     def open_run(self, name: str) -> Iterator[RunIndex]:
-        """A run to look at. Raises UsageError when there is none of that name, or it cannot be read."""
+        """Open a run to look at, as a context. Raises UsageError when there is none of that name, or it cannot be read."""
         folder = self.find_folder(name)
         with self._lock:
             open_run = self._open_runs.get(name)
@@ -112,7 +112,7 @@ class RunStore:
                 self._open_runs.pop(name).run_index.close()
 
     def render_thumbnail(self, name: str) -> bytes:
-        """PNG of the last frame of a run. Raises UsageError when there is none."""
+        """Draw a PNG of the last frame of a run, one pixel a cell. Raises UsageError when there is none."""
         folder = self.find_folder(name)
         with self._table_lock:
             row = self._rows.get(name)
@@ -123,6 +123,7 @@ class RunStore:
             return encode_png(ledger.get_frame(summary.frame), summary.palette)
 
     def close(self) -> None:
+        """Let go of every ledger that is open."""
         with self._lock:
             for open_run in self._open_runs.values():
                 open_run.run_index.close()

@@ -17,7 +17,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0: whichever is free. Raises UsageError when it cannot be had."""
+    """Bind a listening socket; port 0: whichever is free. Raises UsageError when it cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=128)
@@ -26,7 +26,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 
 def format_address(sock: socket.socket, token: str | None, run_name: str | None = None) -> str:
-    """What to open in a browser."""
+    """Write the address to open in a browser."""
     host, port = sock.getsockname()[:2]
     shown_host = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, f"[{host}]" if ":" in host else host)
     return f"http://{shown_host}:{port}/" + (f"?token={token}" if token else "") + (f"#run={run_name}" if run_name else "")
@@ -35,7 +35,7 @@ def format_address(sock: socket.socket, token: str | None, run_name: str | None 
 def serve(
     runs_folder: Path, host: str, port: int, token: str | None, run_name: str | None, announce: Callable[[str], None]
 ) -> None:
-    """Serve the runs below `out` until interrupted. Bound wider than loopback it asks for a token; None: a new one."""
+    """Serve the runs below `runs_folder` until interrupted. Bound wider than loopback it asks for a token; None: a new one."""
     if not runs_folder.is_dir():
         raise UsageError(f"There is no folder {runs_folder}; `lawbook play` makes one, and --out names another.")
     if token is None and host not in LOOPBACK:

@@ -23,14 +23,19 @@ _FRAME, _LENGTH = struct.Struct("<20sHH"), struct.Struct("<I")
 
 
 def pack_window(run_index: RunIndex, first: int, last: int) -> bytes:
-    """Steps `first` to `last`, inclusive, as far as there are any, and the frames that show them at rest, in one answer: length of
-    the first part (32 bits, little-endian), the steps as JSON, the frames as `frames` has them. Raises UsageError."""
+    """Pack steps `first` to `last`, inclusive, as far as there are any, with the frames that show them at rest, in one answer.
+
+    That is: length of the first part (32 bits, little-endian), the steps as JSON, the frames as `pack_frames` has them. Raises
+    UsageError for a window that is none.
+    """
     return _pack_answer(list_steps(run_index, first, last), pack_frames(run_index, list_frame_ids(run_index, first, last)))
 
 
 def pack_strip(run_index: RunIndex) -> bytes:
-    """Settled frames of some steps, evenly over the whole run, for whoever moves through it faster than windows come: as a window
-    is packed, with [number, id] of each."""
+    """Pack settled frames of some steps, evenly over the whole run, for whoever moves through it faster than windows come.
+
+    It is packed as a window is, with [number, id] of each.
+    """
     run_index.read_events()
     stride = max(1, -(-len(run_index.steps) // MAX_STRIP_STEPS))
     key_frames = [(step.number, step.frames[-1]) for step in run_index.steps[::stride]]
@@ -45,7 +50,7 @@ def _pack_answer(content: list[Any], packed_frames: bytes) -> bytes:
 
 
 def list_steps(run_index: RunIndex, first: int, last: int) -> list[Json]:
-    """Steps `first` to `last`, inclusive, as far as there are any. Raises UsageError for a window that is none."""
+    """List steps `first` to `last`, inclusive, as far as there are any. Raises UsageError for a window that is none."""
     return [_describe_step(run_index, step) for step in _slice_steps(run_index, first, last)]
 
 
@@ -98,7 +103,7 @@ def _describe_event(event: DisplayEvent) -> Json | None:
 
 
 def list_frame_ids(run_index: RunIndex, first: int, last: int) -> list[str]:
-    """Ids of what is needed to show a window at rest: settled frames, and predictions that were not what came."""
+    """List the ids of what is needed to show a window at rest: settled frames, and predictions that were not what came."""
     frame_ids: dict[str, None] = {}
     for step in _slice_steps(run_index, first, last):
         frame_ids[step.frames[-1]] = None
@@ -108,7 +113,7 @@ def list_frame_ids(run_index: RunIndex, first: int, last: int) -> list[str]:
 
 
 def pack_frames(run_index: RunIndex, frame_ids: Iterable[str]) -> bytes:
-    """Frames one after another: id (20 bytes), height, width (16 bits each, little-endian), cells row by row (a byte each).
+    """Pack frames one after another: id (20 bytes), height, width (16 bits each, little-endian), cells row by row (a byte each).
 
     Raises UsageError for an id that is none, or is not in the ledger, and for too many.
     """
@@ -131,7 +136,10 @@ def _pack_frame(run_index: RunIndex, frame_id: str) -> bytes:
 
 
 def describe_plan(run_index: RunIndex, number: int) -> Json:
-    """A plan and the way it shows: one point for where it sets out and one for each of its actions. Raises UsageError."""
+    """Describe a plan and the way it shows: one point, in cells, for where it sets out and one for each of its actions.
+
+    Raises UsageError when no plan has that number.
+    """
     run_index.read_events()
     plan_event = run_index.plans.get(number)
     if plan_event is None:

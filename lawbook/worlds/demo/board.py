@@ -29,8 +29,10 @@ EXIT, HAZARD = "E", "X"
 
 
 def make_maze(rng: Random, openness: float, rows: int = SIDE, columns: int = SIDE) -> Grid:
-    """A random walled maze of `rows` x `columns` letters, both odd; `openness` is the share of its inner walls that is then taken
-    out."""
+    """Draw a random walled maze of `rows` x `columns` letters, both odd.
+
+    openness: the share, 0 to 1, of its inner walls that is then taken out.
+    """
     grid = [[WALL] * columns for _ in range(rows)]
     stack = [(1, 1)]
     grid[1][1] = FLOOR
@@ -59,23 +61,24 @@ def make_maze(rng: Random, openness: float, rows: int = SIDE, columns: int = SID
 
 
 def make_room(side: int) -> Grid:
-    """A square of floor with walls around it, `side` x `side` letters."""
+    """Make a square of floor with walls around it, `side` x `side` letters."""
     inner_row = [WALL, *FLOOR * (side - 2), WALL]
     return [[WALL] * side, *(inner_row.copy() for _ in range(side - 2)), [WALL] * side]
 
 
 def put_letter(grid: Grid, letter: str, *positions: Cell) -> None:
+    """Put a letter on each of these blocks."""
     for row, column in positions:
         grid[row][column] = letter
 
 
 def to_board(grid: Sequence[Sequence[str]]) -> Board:
-    """The grid as a board, which does not change any more."""
+    """Return the grid as a board, which does not change any more."""
     return tuple("".join(row) for row in grid)
 
 
 def draw_board[**P](attempt: Callable[P, Board | None], *args: P.args, **kwargs: P.kwargs) -> Board:
-    """The first board that comes of an attempt with these arguments. Raises RuntimeError after too many."""
+    """Return the first board that comes of an attempt with these arguments. Raises RuntimeError after too many."""
     for _ in range(5000):
         board = attempt(*args, **kwargs)
         if board is not None:
@@ -84,28 +87,31 @@ def draw_board[**P](attempt: Callable[P, Board | None], *args: P.args, **kwargs:
 
 
 def find_cells(board: Sequence[Sequence[str]], letters: str) -> list[Cell]:
-    """Where any of `letters` stands, row by row."""
+    """List where any of `letters` stands, row by row."""
     return [(r, c) for r, row in enumerate(board) for c, letter in enumerate(row) if letter in letters]
 
 
 def find_items(board: Sequence[Sequence[str]], letters: str) -> list[tuple[str, Cell]]:
-    """(letter, block) of everything on the board that is one of `letters`, row by row."""
+    """List (letter, block) of everything on the board that is one of `letters`, row by row."""
     return [(get_letter(board, cell), cell) for cell in find_cells(board, letters)]
 
 
 def get_letter(board: Sequence[Sequence[str]], cell: Cell) -> str:
-    """The letter on a block."""
+    """Return the letter on a block."""
     return board[cell[0]][cell[1]]
 
 
 def move_cell(board: Sequence[Sequence[str]], cell: Cell, move: Move, blocked: Collection[str] = WALL) -> Cell:
-    """The block that a step leads to: the same one where a letter of `blocked` is in the way."""
+    """Return the block that a step leads to: the same one where a letter of `blocked` is in the way."""
     target = cell[0] + move[0], cell[1] + move[1]
     return cell if get_letter(board, target) in blocked else target
 
 
 def compute_distances(board: Sequence[Sequence[str]], start: Cell, blocked: Collection[str] = WALL) -> dict[Cell, int]:
-    """Fewest moves from `start` to every block that can be reached without entering a letter of `blocked`, breadth-first."""
+    """Count the fewest moves from `start` to every block that can be reached, breadth-first.
+
+    Letters of `blocked` are not entered.
+    """
     moves, queue = {start: 0}, deque([start])
     while queue:
         cell = queue.popleft()

@@ -85,8 +85,10 @@ LEVEL_SPECS = (
 
 
 def draw(rng: Random, level_spec: BudgetLevelSpec) -> Board | None:
-    """A board that meets the aim, if this attempt comes to one: each stop is out of reach, by one full bar, of all stops before the
-    last."""
+    """Draw a board that meets the aim, if this attempt comes to one.
+
+    Each stop is out of reach, by one full bar, of all stops before the last.
+    """
     grid = make_maze(rng, level_spec.openness)
     stops = [rng.choice(find_cells(grid, FLOOR))]
     covered: set[Cell] = set()
@@ -106,6 +108,7 @@ def draw(rng: Random, level_spec: BudgetLevelSpec) -> Board | None:
 
 
 def build(rng: Random) -> PuzzleGame[BudgetState]:
+    """Build the game from a random generator."""
     game_theme = draw_theme(rng)
     full, frame, light = game_theme.bright[:3]
     pictures = {

@@ -38,6 +38,7 @@ class FogPuzzle(WalkPuzzle):
 
 
 def is_near(one: Cell, other: Cell) -> bool:
+    """Return whether one block is in sight from the other."""
     return abs(one[0] - other[0]) <= SIGHT and abs(one[1] - other[1]) <= SIGHT
 
 
@@ -52,7 +53,7 @@ LEVEL_SPECS = (FogLevelSpec(0.6, (6, 9)), FogLevelSpec(0.5, (10, 14)), FogLevelS
 
 
 def draw(rng: Random, level_spec: FogLevelSpec) -> Board | None:
-    """A board that meets the aim, its exit out of sight at the start, if this attempt comes to one."""
+    """Draw a board that meets the aim, its exit out of sight at the start, if this attempt comes to one."""
     grid = make_maze(rng, level_spec.openness)
     start = rng.choice(find_cells(grid, FLOOR))
     low, high = level_spec.moves
@@ -65,6 +66,7 @@ def draw(rng: Random, level_spec: FogLevelSpec) -> Board | None:
 
 
 def build(rng: Random) -> PuzzleGame[Cell]:
+    """Build the game from a random generator."""
     game_theme = draw_theme(rng)
     pictures = {EXIT: game_theme.make_exit(*game_theme.bright[:2]), AVATAR: game_theme.make_walker(game_theme.avatar)}
     return PuzzleGame(

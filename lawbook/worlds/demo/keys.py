@@ -87,7 +87,7 @@ LEVEL_SPECS = (
 
 
 def draw(rng: Random, level_spec: KeysLevelSpec) -> Board | None:
-    """A board that meets the aim and on which no door can be done without, if this attempt comes to one."""
+    """Draw a board that meets the aim and on which no door can be done without, if this attempt comes to one."""
     grid = make_maze(rng, level_spec.openness)
     start, goal, *hazards = rng.sample(find_cells(grid, FLOOR), 2 + level_spec.hazards)
     put_letter(grid, START, start)
@@ -101,8 +101,10 @@ def draw(rng: Random, level_spec: KeysLevelSpec) -> Board | None:
 
 
 def add_doors(rng: Random, grid: Grid, start: Cell, goal: Cell, n_doors: int) -> bool:
-    """Put in doors, each on every way from the start to the goal or to an earlier door's key, and their keys in front of all doors.
-    False where there is no room for one."""
+    """Put in doors and their keys in front of all doors. Returns False where there is no room for one.
+
+    Each door is on every way from the start to the goal or to an earlier door's key.
+    """
     targets = [goal]
     for key, door in list(zip(KEYS, DOORS, strict=True))[:n_doors]:
         places = find_chokepoints(grid, start, rng.choice(targets))
@@ -119,7 +121,7 @@ def add_doors(rng: Random, grid: Grid, start: Cell, goal: Cell, n_doors: int) ->
 
 
 def find_chokepoints(grid: Grid, start: Cell, goal: Cell) -> list[Cell]:
-    """Floor blocks, not beside the start, that lie on every way from the start to the goal."""
+    """Find floor blocks, not beside the start, that lie on every way from the start to the goal."""
     from_start, from_goal = compute_distances(grid, start, WALL + HAZARD), compute_distances(grid, goal, WALL + HAZARD)
     if goal not in from_start:
         return []
@@ -136,6 +138,7 @@ def find_chokepoints(grid: Grid, start: Cell, goal: Cell) -> list[Cell]:
 
 
 def build(rng: Random) -> PuzzleGame[KeysState]:
+    """Build the game from a random generator."""
     game_theme = draw_theme(rng)
     *colours, frame, fire = game_theme.bright[:5]
     pictures = {

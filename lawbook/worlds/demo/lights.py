@@ -35,6 +35,7 @@ class LightsPuzzle(Puzzle[DarkLamps]):
 
 
 def find_neighbours(cell: Cell) -> list[Cell]:
+    """List the four blocks beside this one, on the board or not."""
     return [(cell[0] + down, cell[1] + right) for down, right in MOVES.values()]
 
 
@@ -56,7 +57,7 @@ class EndlessLights(LightsPuzzle):
 
 
 def draw(rng: Random, level_spec: LightsLevelSpec) -> Board | None:
-    """A board that meets the aim, if this attempt comes to one.
+    """Draw a board that meets the aim, if this attempt comes to one.
 
     Clicking the same lamps once more takes everything back, so that as many clicks lead from a state to all lit as the other way
     round.
@@ -72,7 +73,7 @@ def draw(rng: Random, level_spec: LightsLevelSpec) -> Board | None:
 
 
 def grow_cluster(rng: Random, candidates: list[Cell], size: int) -> list[Cell]:
-    """So many of the blocks, hanging together."""
+    """Choose `size` of the blocks, hanging together."""
     chosen = [candidates[len(candidates) // 2]]
     while len(chosen) < size:
         chosen.append(
@@ -84,6 +85,7 @@ def grow_cluster(rng: Random, candidates: list[Cell], size: int) -> list[Cell]:
 
 
 def build(rng: Random) -> PuzzleGame[DarkLamps]:
+    """Build the game from a random generator."""
     game_theme = draw_theme(rng)
     lit, dark = game_theme.bright[:2]
     pictures = {

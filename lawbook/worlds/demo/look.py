@@ -45,7 +45,10 @@ class Theme:
     bright: tuple[int, ...]
 
     def make_picture(self, text: str, **colours: int) -> Pixels:
-        """Pixels from a drawing, rows separated by `/`: `f` is floor, a letter of `colours` what it says, any other transparent."""
+        """Make pixels from a drawing, rows separated by `/`.
+
+        `f` is floor, a letter of `colours` what it says, any other transparent.
+        """
         return parse_picture(text, {"f": self.floor, **colours})
 
     def make_exit(self, frame: int, light: int) -> Pixels:
@@ -55,11 +58,12 @@ class Theme:
         return self.make_picture("xhxh/hxhx/xhxh/hxhx", x=fire, h=ember)
 
     def make_walker(self, colour: int) -> Pixels:
-        """Somebody who walks, eyes and all."""
+        """Make the picture of somebody who walks, eyes and all."""
         return self.make_picture("faaf/aeae/aaaa/faaf", a=colour, e=self.eyes)
 
 
 def draw_theme(rng: Random) -> Theme:
+    """Draw colours that can be told apart, from a random generator."""
     floor = rng.choice(list(_FLOORS))
     wall, shade = rng.choice([pair for pair in _WALLS if floor not in pair and not (floor == 4 and 3 in pair)])
     bright = [colour for colour in _FLOORS[floor] if colour not in (wall, shade)]
@@ -69,18 +73,18 @@ def draw_theme(rng: Random) -> Theme:
 
 
 def parse_picture(text: str, colours: Mapping[str, int]) -> Pixels:
-    """Pixels from a drawing, rows separated by `/`; a letter without a colour is transparent."""
+    """Make pixels (int8, H x W) from a drawing, rows separated by `/`; a letter without a colour is transparent, -1."""
     return np.array([[colours.get(letter, -1) for letter in row] for row in text.split("/")], dtype=np.int8)
 
 
 def make_sprite(name: str, pixels: Pixels, cell: Cell) -> Sprite:
-    """A sprite with its upper left corner on a block (or, in row -1, in the strip)."""
+    """Make a sprite with its upper left corner on a block (or, in row -1, in the strip)."""
     row, column = cell
     return Sprite(pixels, name=name, x=column * BLOCK, y=STRIP + row * BLOCK)
 
 
 def make_tiled_sprite(name: str, pixels: Pixels, covered: Collection[Cell], board: Board) -> Sprite:
-    """One sprite as large as the board that shows the 4 x 4 picture on each block of `over`."""
+    """Make one sprite as large as the board that shows the 4 x 4 picture on each block of `covered`."""
     rows, columns = len(board), len(board[0])
     blocks = np.full((rows, columns, BLOCK, BLOCK), -1, dtype=np.int8)
     if covered:
@@ -89,13 +93,14 @@ def make_tiled_sprite(name: str, pixels: Pixels, covered: Collection[Cell], boar
 
 
 def make_walls(board: Board, game_theme: Theme) -> Sprite:
+    """Make one sprite of all walls of a board."""
     return make_tiled_sprite(
         "walls", parse_picture("wwws/wwww/wsww/wwww", {"w": game_theme.wall, "s": game_theme.shade}), find_cells(board, WALL), board
     )
 
 
 def make_strip(board: Board, number: int, n_levels: int, game_theme: Theme) -> Sprite:
-    """The strip of level `number`, from 0, out of `of`."""
+    """Make the strip of level `number`, from 0, out of `n_levels`."""
     pixels = np.full((STRIP, len(board[0]) * BLOCK), game_theme.wall, dtype=np.int8)
     for pip in range(n_levels):
         pixels[1:3, 4 * pip + 2 : 4 * pip + 4] = game_theme.lit if pip <= number else game_theme.dark

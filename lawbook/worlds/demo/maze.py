@@ -48,7 +48,7 @@ LEVEL_SPECS = (
 
 
 def draw(rng: Random, level_spec: MazeLevelSpec) -> Board | None:
-    """A board that meets the aim, if this attempt comes to one."""
+    """Draw a board that meets the aim, if this attempt comes to one."""
     grid = make_maze(rng, level_spec.openness)
     floor = find_cells(grid, FLOOR)
     rng.shuffle(floor)
@@ -69,6 +69,7 @@ def draw(rng: Random, level_spec: MazeLevelSpec) -> Board | None:
 
 
 def build(rng: Random) -> PuzzleGame[Cell]:
+    """Build the game from a random generator."""
     game_theme = draw_theme(rng)
     door, light, fire, ember = game_theme.bright[:4]
     pictures = {

@@ -78,7 +78,7 @@ WIDTH = 7
 
 
 def draw(rng: Random, level_spec: MirrorLevelSpec, upright: bool) -> Board | None:
-    """A board that meets the aim, if this attempt comes to one: drawn with the mirror upright, and turned over afterwards."""
+    """Draw a board that meets the aim, if this attempt comes to one: with the mirror upright, and turned over afterwards."""
     left_room, right_room = (make_maze(rng, level_spec.openness, level_spec.length, WIDTH) for _ in range(2))
     grid = [[*left, WALL, *right] for left, right in zip(left_room, right_room, strict=True)]
     floor = find_cells(grid, FLOOR)
@@ -103,7 +103,7 @@ def draw(rng: Random, level_spec: MirrorLevelSpec, upright: bool) -> Board | Non
 
 
 def build(rng: Random) -> PuzzleGame[MirrorState]:
-    """The seed says how the mirror stands, in every level the same."""
+    """Build the game from a random generator, which says how the mirror stands, in every level the same."""
     upright = rng.random() < 0.5
     game_theme = draw_theme(rng)
     pictures = {AVATAR: game_theme.make_walker(game_theme.avatar), REFLECTED: game_theme.make_walker(game_theme.bright[0])}

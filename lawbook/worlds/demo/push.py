@@ -75,7 +75,7 @@ LEVEL_SPECS = (
 
 
 def draw(rng: Random, level_spec: PushLevelSpec) -> Board | None:
-    """A board that meets the aim, if this attempt comes to one: boxes somewhere in a room, marks where they can be pushed."""
+    """Draw a board that meets the aim, if this attempt comes to one: boxes somewhere in a room, marks where they can be pushed."""
     grid = make_room(SIDE)
     start, *free_cells = rng.sample(find_cells(grid, FLOOR), 1 + level_spec.boxes + level_spec.walls)
     boxes = frozenset(free_cells[: level_spec.boxes])
@@ -94,6 +94,7 @@ def draw(rng: Random, level_spec: PushLevelSpec) -> Board | None:
 
 
 def build(rng: Random) -> PuzzleGame[PushState]:
+    """Build the game from a random generator."""
     game_theme = draw_theme(rng)
     box, mark = game_theme.bright[:2]
     pictures = {

@@ -47,20 +47,22 @@ class Puzzle[S: Hashable](ABC):
 
     @abstractmethod
     def step(self, state: S, move: Move) -> S:
-        """What a move makes of a state that is neither won nor lost."""
+        """Return what a move makes of a state that is neither won nor lost."""
 
     @abstractmethod
-    def is_won(self, state: S) -> bool: ...
+    def is_won(self, state: S) -> bool:
+        """Return whether the level is completed in this state."""
 
     def is_lost(self, state: S) -> bool:
+        """Return whether the game is over in this state."""
         return False
 
     @abstractmethod
     def list_sprites(self, state: S) -> Iterable[tuple[str, Cell]]:
-        """What stands where, beside the walls: (name, block), from back to front."""
+        """Yield what stands on which block, beside the walls: (name, block), from back to front."""
 
     def find_hidden(self, state: S) -> Collection[Cell]:
-        """Blocks of which nothing is to be seen."""
+        """Return the blocks of which nothing is to be seen."""
         return ()
 
 
@@ -91,8 +93,10 @@ class WalkPuzzle(Puzzle[Cell]):
 
 
 def explore[S: Hashable](puzzle: Puzzle[S]) -> Iterator[tuple[S, int]]:
-    """The states that can be reached, each with the fewest moves to it, nearest first, up to MANY. Nothing follows a state that is
-    won or lost."""
+    """Yield the states that can be reached, each with the fewest moves to it, nearest first, up to MAX_STATES.
+
+    Nothing follows a state that is won or lost.
+    """
     visited, queue = {puzzle.start}, deque([(puzzle.start, 0)])
     while queue and len(visited) < MAX_STATES:
         state, moves = queue.popleft()
@@ -107,7 +111,7 @@ def explore[S: Hashable](puzzle: Puzzle[S]) -> Iterator[tuple[S, int]]:
 
 
 def count_fewest_moves[S: Hashable](puzzle: Puzzle[S]) -> int | None:
-    """Length of a shortest solution; None when there is none, or too much to search."""
+    """Count the moves of a shortest solution; None when there is none, or too much to search."""
     return next((moves for state, moves in explore(puzzle) if puzzle.is_won(state)), None)
 
 
@@ -185,7 +189,7 @@ class PuzzleGame[S: Hashable](ARCBaseGame):
 
 
 def world[S: Hashable](build: Callable[[Random], PuzzleGame[S]], name: str, seed: int) -> ArcGameWorld:
-    """The world of a game that `build` draws from a generator seeded with its name and `seed`."""
+    """Make the world of a game that `build` draws from a generator seeded with its name and `seed`."""
     game = build(Random(f"{name}:{seed}"))
     actions = tuple(game._available_actions)
     baselines = tuple(count_fewest_moves(puzzle) for puzzle, _ in game.stages)

@@ -48,7 +48,7 @@ LEVEL_SPECS = (
 
 
 def draw(rng: Random, level_spec: TwinsLevelSpec, right_is_near: bool) -> Board | None:
-    """A board that meets the aim, if this attempt comes to one."""
+    """Draw a board that meets the aim, if this attempt comes to one."""
     grid = make_maze(rng, level_spec.openness)
     start = rng.choice(find_cells(grid, FLOOR))
     moves = compute_distances(grid, start)
@@ -64,7 +64,7 @@ def draw(rng: Random, level_spec: TwinsLevelSpec, right_is_near: bool) -> Board 
 
 
 def draw_boards(rng: Random) -> tuple[Board, ...]:
-    """In some of the levels with two pads the right one is near, in some it is far."""
+    """Draw the boards of all levels: in some of those with two pads the right one is near, in some it is far."""
     near_is_right = [True, False, rng.random() < 0.5]
     rng.shuffle(near_is_right)
     return tuple(
@@ -74,8 +74,11 @@ def draw_boards(rng: Random) -> tuple[Board, ...]:
 
 
 def build(rng: Random) -> PuzzleGame[Cell]:
-    """Of two twins one has the first pad's colour, the other its shape; the seed says which of these counts, in every level the
-    same."""
+    """Build the game from a random generator.
+
+    Of two twins one has the first pad's colour, the other its shape; the generator says which of these counts, in every level the
+    same.
+    """
     game_theme = draw_theme(rng)
     colours = list(game_theme.bright)
     shapes = rng.sample(SHAPES, len(SHAPES))
