@@ -55,8 +55,8 @@ def read_duration(body: Mapping[str, Any]) -> float:
 class Spending:
     """What a run has spent on its mind so far, folded from its CALL events: sums of receipts.
 
-    calls: requests to a provider. unpriced: calls that cost tokens and told no price. worked: seconds between events, pauses aside.
-    seen: when the last event came, on this process's own clock that nobody sets (no part of the sums).
+    calls: requests to a provider. n_unpriced: calls that cost tokens and told no price. active_seconds: seconds between events,
+    pauses aside. last_event_clock: when the last event came, on this process's own clock that nobody sets (no part of the sums).
     """
 
     dollars: float = 0.0
@@ -78,9 +78,10 @@ class Spending:
         self.n_unpriced += bool(n_tokens) and price is None
 
     def add_time(self, now: float, paused: bool, reported: float = 0.0) -> None:
-        """An event at `now` (seconds since 1970); paused: nothing went on since the last; told: what it says it took (`lasted`).
+        """An event at `now` (seconds since 1970); paused: nothing went on since the last; reported: what it says it took
+        (`read_duration`).
 
-        A clock that is set while the run plays takes nothing away, and adds no more than UNTOLD.
+        A clock that is set while the run plays takes nothing away, and adds no more than MAX_UNREPORTED_SECONDS.
         """
         if self.last_event_time is not None and not paused:
             self.active_seconds += min(max(0.0, now - self.last_event_time), reported + MAX_UNREPORTED_SECONDS)
@@ -88,7 +89,8 @@ class Spending:
 
 
 def check_caps(caps: Caps, spending: Spending, pending_receipt: Mapping[str, Any] | None = None) -> None:
-    """Raises MindError where a cap forbids another call, with the sentence that says which. more: a receipt not yet in the sums."""
+    """Raises MindError where a cap forbids another call, with the sentence that says which. pending_receipt: a receipt not yet in
+    the sums."""
     if caps == Caps():
         return
     total = replace(spending)
@@ -118,7 +120,8 @@ _RECEIPT_CHECK: ContextVar[Callable[[Mapping[str, Any]], None] | None] = Context
 
 @contextmanager
 def enforce_caps(caps: Caps, spending: Spending) -> Iterator[None]:
-    """In here, `allow` looks at these: a call of a mind that takes many requests is stopped before the one that is too many."""
+    """In here, `check_request` looks at these: a call of a mind that takes many requests is stopped before the one that is too
+    many."""
     token = _RECEIPT_CHECK.set(lambda receipt: check_caps(caps, spending, receipt))
     try:
         yield
