@@ -17,8 +17,8 @@ QUICK_LIMITS = Limits(nodes=5_000, seconds=5.0)
 
 @dataclass(frozen=True)
 class ReplanResult:
-    """One completed level, from 0. recorded: actions it took from its recorded start; planned: those of the plan found now, None
-    without one; reason: then why there is none; exhausted: all that it tries in so many actions was searched."""
+    """One completed level, from 0. recorded_length: actions it took from its recorded start; planned_length: those of the plan
+    found now, None without one; reason: then why there is none; exhausted: all that it tries in so many actions was searched."""
 
     level: int
     recorded_length: int

@@ -77,7 +77,8 @@ class _DeadlineError(Exception):
 class _DeadlineClock:
     """Asked about the deadline between nodes: of every node while nodes are slow, else of every 16th, since asking has a price.
 
-    often: the nodes for which `nodes & often` is 0 are those to ask at. slow: then ask within a node too (`watched`).
+    check_mask: the nodes for which `nodes & often` is 0 are those to ask at. is_slow: then ask within a node too
+    (`iterate_until_deadline`).
     """
 
     def __init__(self, deadline: float) -> None:

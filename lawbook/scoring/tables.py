@@ -27,7 +27,7 @@ _UNLIMITED_WIDTH = 100_000
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """One run. human: the baseline of all levels together, whatever it is; None where nobody says."""
+    """One run. baseline_actions: the baseline of all levels together, whatever it is; None where nobody says."""
 
     run: str
     score: RunScore
@@ -184,7 +184,7 @@ def _format_csv(rows: Sequence[ScoreRow]) -> str:
 
 
 def format_text(lines: Sequence[Sequence[str]]) -> str:
-    """Lay a head and lines of cells out as a table, none cut or folded: the first and last column to the left, numbers to the right."""
+    """Lay lines of cells out as a table, the first its head, none cut or folded: outer columns to the left, numbers to the right."""
     head, *rows = lines
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for k, title in enumerate(head):

@@ -55,8 +55,9 @@ class RunOpened(DisplayEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class StepTaken(DisplayEvent):
-    """An action and what came back. intent: the INTEND body. frames, level, status: of the observation; before: the settled frame
-    before it. exact: member -> whether its prediction came true (None: not compared). level_before: the level it was sent in."""
+    """An action and what came back. intent: the INTEND body. frames, level, status: of the observation; previous_frame: the
+    settled frame before it. exact_by_member: member -> whether its prediction came true (None: not compared). level_before: the
+    level it was sent in."""
 
     action: Action
     intent: Mapping[str, Any]
@@ -99,8 +100,8 @@ class StepTaken(DisplayEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class ProposalJudged(DisplayEvent):
-    """A proposal with the gate's answer. number: from 1; before: what it changed; after: what it would be; version: the new one's
-    number, None when nothing new stands; whose: `member 1: ` in a population, else empty."""
+    """A proposal with the gate's answer. number: from 1; old_hypothesis: what it changed; new_hypothesis: what it would be;
+    version: the new one's number, None when nothing new stands; member_label: `member 1: ` in a population, else empty."""
 
     number: int
     member: int
@@ -179,9 +180,9 @@ class PredictionFailed(DisplayEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanStarted(DisplayEvent):
-    """The plan that is followed next. plan: its PLAN body; number: its event, which the INTENDs of its actions name;
-    classes: members by identical plans; drawn: which class; ahead: ids of the frames it is predicted to show, where they are on
-    record."""
+    """The plan that is followed next. plan: its PLAN body; plan_seq: its event, which the INTENDs of its actions name;
+    classes: members by identical plans; drawn: which class; predicted_frames: ids of the frames it is predicted to show, where
+    they are on record."""
 
     plan_body: Mapping[str, Any]
     plan_seq: int
@@ -233,7 +234,7 @@ class MindCalled(DisplayEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class NoteAdded(DisplayEvent):
-    """A note, or an exploration that could not be used. by: who said it, empty for the mind itself."""
+    """A note, or an exploration that could not be used. author: who said it, empty for the mind itself."""
 
     text: str
     is_error: bool = False

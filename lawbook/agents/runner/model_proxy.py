@@ -98,8 +98,8 @@ class ModelProxy:
         self._listeners.append(_run_in_loop(self._listen(sock)))
 
     def admit_request(self, request_bytes: int) -> UsageReader:
-        """Count a request of so many bytes; the reader of its answer, to be handed to `landed` whatever becomes of it. Raises
-        MindError where the caps forbid it."""
+        """Count a request of so many bytes; the reader of its answer, to be handed to `finish_answer` whatever becomes of it.
+        Raises MindError where the caps forbid it."""
         with self.cost_lock:
             self.check_caps()
             self.meter.count_request()

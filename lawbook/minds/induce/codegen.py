@@ -105,7 +105,7 @@ def _write_tables(laws: Laws, overlay: Overlay) -> str:
 
 
 def _describe_overlay(overlay: Overlay) -> list[str]:
-    """The rules of what lies over the world, in the order in which `_learnt` cites them."""
+    """The rules of what lies over the world, in the order in which `_write_tables` cites them."""
     sentences = []
     for strip in overlay.strips:
         lines_text = f"{'rows' if strip.axis == 0 else 'columns'} {strip.lines[0]} to {strip.lines[1]}"

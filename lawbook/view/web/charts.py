@@ -55,7 +55,7 @@ def _find_published_results(world: str) -> list[Json]:
 
 
 def _compute_accuracy(run_index: RunIndex) -> list[list[float]]:
-    """Share of exact predictions among the last RECENT that were compared, after every action with one."""
+    """Share of exact predictions among the last ACCURACY_WINDOW that were compared, after every action with one."""
     recent: list[bool] = []
     line: list[list[float]] = []
     for step in run_index.steps:
