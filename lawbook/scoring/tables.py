@@ -184,7 +184,7 @@ def _format_csv(rows: Sequence[ScoreRow]) -> str:
 
 
 def format_text(lines: Sequence[Sequence[str]]) -> str:
-    """Lay lines of cells out as a table, the first its head, none cut or folded: outer columns to the left, numbers to the right."""
+    """Lay lines of cells out as a table, the first its head, none cut or folded: outer columns left, numbers right."""
     head, *rows = lines
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for k, title in enumerate(head):
