@@ -1,4 +1,4 @@
-"""What ARC-AGI-3's own words mean here: `state` and `levels_completed` as a Status and a level. One rule for all who ask."""
+"""Meaning of ARC-AGI-3's own words here: `state` and `levels_completed` as a Status and a level. One rule for all who ask."""
 
 from __future__ import annotations
 

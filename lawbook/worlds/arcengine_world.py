@@ -24,12 +24,15 @@ class ArcGameWorld:
         self._level = 0
 
     def reset(self) -> Observation:
+        """Begin the level anew; see World.reset."""
         return self._send(RESET)
 
     def step(self, action: Action) -> Observation:
+        """Send one action; see World.step."""
         return self._send(action)
 
     def close(self) -> None:
+        """Let go of the environment."""
         pass
 
     def _send(self, action: Action) -> Observation:

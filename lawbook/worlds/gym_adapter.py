@@ -69,10 +69,12 @@ class GymWorld:
         )
 
     def reset(self) -> Observation:
+        """Begin the level anew; see World.reset."""
         observation, _ = self._env.reset(seed=self._seed)
         return self._observe(observation, Status.RUNNING)
 
     def step(self, action: Action) -> Observation:
+        """Send one action; see World.step."""
         observation, reward, terminated, truncated, _ = self._env.step(action.id - 1 + self._first_action)
         if terminated:
             is_goal = self._rule.completed(self._env.unwrapped, observation, float(reward))
@@ -80,6 +82,7 @@ class GymWorld:
         return self._observe(observation, Status.TRUNCATED if truncated else Status.RUNNING)
 
     def close(self) -> None:
+        """Let go of the environment."""
         self._env.close()
 
     def _observe(self, observation: Any, status: Status) -> Observation:
@@ -97,11 +100,13 @@ class GymSource:
     package: str = "gymnasium"
 
     def names(self) -> Iterator[tuple[str, str]]:
+        """List the environments that a rule says something about; see WorldSource.names."""
         for env_id, rule in self.rules.items():
             if rule.about:
                 yield env_id + (f"?{rule.example}" if rule.example else ""), rule.about
 
     def make(self, name: str, options: Mapping[str, str]) -> World:
+        """Make an environment by its id; see WorldSource.make. Raises UsageError."""
         importlib.import_module(self.package)
         import gymnasium
 

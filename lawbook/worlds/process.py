@@ -89,6 +89,7 @@ class WorldProcess:
 
     @property
     def pid(self) -> int:
+        """The process id of the world's own process."""
         return self._process.pid
 
     def reset(self) -> Observation:

@@ -11,7 +11,7 @@ from lawbook.core.record import MAX_NUMBER, Action, Observation, Status
 
 @dataclass(frozen=True)
 class WorldSpec:
-    """What is known about a world from outside.
+    """The facts that is known about a world from outside.
 
     shape: (H, W) of every frame. actions: ids it can ever accept, RESET (0) aside. clicks: those of them that take x and y.
     levels: how many, or None when it never says (then only the budget ends a run).
@@ -66,7 +66,7 @@ class Rejoinable(Protocol):
 
 @runtime_checkable
 class WorldSource(Protocol):
-    """What an entry point in the group `lawbook.worlds` resolves to; its name is the scheme before the colon."""
+    """The object that an entry point in the group `lawbook.worlds` resolves to; its name is the scheme before the colon."""
 
     summary: str
     """One line for `lawbook worlds`."""
