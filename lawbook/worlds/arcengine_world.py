@@ -33,7 +33,6 @@ class ArcGameWorld:
 
     def close(self) -> None:
         """Let go of the environment."""
-        pass
 
     def _send(self, action: Action) -> Observation:
         response = self._game.perform_action(ActionInput(id=GameAction.from_id(action.id), data=make_click_data(action)), raw=True)

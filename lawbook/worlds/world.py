@@ -11,7 +11,7 @@ from lawbook.core.record import MAX_NUMBER, Action, Observation, Status
 
 @dataclass(frozen=True)
 class WorldSpec:
-    """The facts that is known about a world from outside.
+    """The facts that are known about a world from outside.
 
     shape: (H, W) of every frame. actions: ids it can ever accept, RESET (0) aside. clicks: those of them that take x and y.
     levels: how many, or None when it never says (then only the budget ends a run).
