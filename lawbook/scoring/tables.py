@@ -108,7 +108,7 @@ def compute_means(rows: Sequence[ScoreRow]) -> dict[str, Any]:
 
 
 def format_table(rows: Sequence[ScoreRow], output_format: str = "text") -> str:
-    """All of it in one of FORMATS, with a line break at the end."""
+    """All of it in one of OUTPUT_FORMATS, with a line break at the end."""
     if output_format == "json":
         return json.dumps({"rows": [row.to_dict() for row in rows], "mean": compute_means(rows)}, indent=2) + "\n"
     if output_format == "csv":
