@@ -245,13 +245,12 @@ def _say(args: argparse.Namespace) -> int:
 
 def _queue_message(path: Path, text: str) -> int:
     """Nobody is there: it is heard when the run goes on."""
-    from lawbook.agents.api.socket_server import validate_message
-    from lawbook.ledger.ledger import EventKind, Ledger
+    from lawbook.ledger.ledger import Ledger
+    from lawbook.runs.annotations import append_person_message
+    from lawbook.runs.event_log import EventLog
     from lawbook.runs.state import fold_events
 
     with Ledger.open(path) as ledger:
-        message = validate_message(text, fold_events(ledger).outcome)
-        ledger.append(EventKind.NOTE, {"text": message, "by": "person"})
-        ledger.commit()
+        append_person_message(EventLog(ledger, fold_events(ledger)), text)
     print("said; it is told when the run goes on, which counts as assisted")
     return 0

@@ -136,3 +136,14 @@ class RunQueries:
         if type(member) is not int or not 0 <= member < len(members):
             raise RefusedError(f"There is no such member; members are numbered from 0 to {len(members) - 1}.")
         return members[member]
+
+    def _require_open(self) -> None:
+        if self.outcome:
+            raise RefusedError(f"The run has ended ({self.outcome}); start another.")
+        if self.state.intent is not None:
+            raise RefusedError(f"What became of action {self.state.intent.action} is in doubt; resume the run to settle it.")
+
+    def _require_running(self) -> None:
+        self._require_open()
+        if self.record.needs_reset:
+            raise RefusedError("The level is over; only a reset makes sense now.")

@@ -1,4 +1,8 @@
-"""One live run: the operations that the loop and the doors share. Only here are hypotheses accepted and actions let through."""
+"""One live run: the operations that the loop and the doors share. Only here are hypotheses accepted and actions let through.
+
+Only a session writes events of a run. What it is made of writes in its name and is handed its event log by it: the annotations, the
+executor of actions, one call of a mind with its tools. Everybody else asks the session.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +41,10 @@ from lawbook.protocols.protocol import Protocol
 from lawbook.runs import mind_call, record_scripts
 from lawbook.runs.acceptance import evaluate_proposal
 from lawbook.runs.action_executor import ActionExecutor
+from lawbook.runs.annotations import RunAnnotations
 from lawbook.runs.case_builder import build_case
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.mind_tools import MindTools
-from lawbook.runs.queries import RunQueries
 from lawbook.runs.state import ActionKind, Member, RunOutcome
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
@@ -50,7 +54,7 @@ DECLARABLE_OUTCOMES = (RunOutcome.FINISHED, RunOutcome.STUCK, RunOutcome.IN_DOUB
 """Endings that `finish` takes; the others follow from what was observed."""
 
 
-class Session(RunQueries):
+class Session(RunAnnotations):
     """A run that is open: a fold over its journal, with a world, a host and (for our loop) a mind.
 
     budget: actions in all (B), resets included; seed: of every draw; limits: of every search, but for the depth (the budget left);
@@ -433,12 +437,6 @@ class Session(RunQueries):
 
     # -- closing -------------------------------------------------------------------------------------------------------------
 
-    def note(self, text: str) -> None:
-        """Keep a sentence for later calls of the mind."""
-        self._require_open()
-        self.event_log.append(EventKind.NOTE, {"text": validation.validate_text(text, "A note")})
-        self.event_log.commit()
-
     def finish(self, outcome: RunOutcome, sentence: str) -> None:
         """End the run for good. Raises RefusedError for an ending that is not for anybody to declare."""
         if not isinstance(outcome, RunOutcome) or outcome not in DECLARABLE_OUTCOMES:
@@ -467,14 +465,3 @@ class Session(RunQueries):
         if isinstance(program, ProgramError):
             raise HostError(f"A program that was accepted does not load any more ({program.reason}); resume the run to try again.")
         return program
-
-    def _require_open(self) -> None:
-        if self.outcome:
-            raise RefusedError(f"The run has ended ({self.outcome}); start another.")
-        if self.state.intent is not None:
-            raise RefusedError(f"What became of action {self.state.intent.action} is in doubt; resume the run to settle it.")
-
-    def _require_running(self) -> None:
-        self._require_open()
-        if self.record.needs_reset:
-            raise RefusedError("The level is over; only a reset makes sense now.")
