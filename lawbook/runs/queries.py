@@ -11,6 +11,7 @@ from lawbook.core.results import Counterexample, Prediction
 from lawbook.errors import RefusedError, UsageError
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.minds.base import Version
+from lawbook.planning import population
 from lawbook.protocols.protocol import Protocol
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.state import Member, RunOutcome, State
@@ -33,12 +34,13 @@ class RunStatus:
 
 
 class RunQueries:
-    """A fold over a journal, asked. budget: actions in all (B); rules: the protocol."""
+    """A fold over a journal, asked. budget: actions in all (B); seed: of every draw."""
 
     event_log: EventLog
     git: GitVersions
     protocol: Protocol
     budget: int
+    seed: int
 
     @property
     def state(self) -> State:
@@ -71,6 +73,14 @@ class RunQueries:
         if self.outcome or not self.protocol.needs_hypothesis:
             return []
         return [m.index for m in self.state.members if m.is_due]
+
+    def pick_explorer(self) -> int | None:
+        """Whose mind explores: an admissible member, else any, drawn. None: nothing may be sent any more without a model."""
+        allowance = self.protocol.get_allowance(self.budget)
+        if not self.list_admissible_members() and allowance is not None and self.state.n_unpredicted >= allowance:
+            return None
+        members = self.list_admissible_members() or [m.index for m in self.state.members]
+        return population.draw_explorer(members, self.seed, self.state.n_actions)
 
     def get_status(self) -> RunStatus:
         """Where the run stands, budget and allowance included."""

@@ -27,34 +27,35 @@ from lawbook.core.results import (
     Verdict,
     VerdictKind,
 )
-from lawbook.errors import HostError, MindError, RefusedError
+from lawbook.errors import MindError, RefusedError
 from lawbook.ledger.codec import pack_plan, pack_planned, pack_proposal, unpack_exploration, unpack_proposal
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.ledger.ledger import EventKind
 from lawbook.minds.base import Case, Mind, Trigger, judge_by_citations
-from lawbook.planning import disagreement, population
+from lawbook.planning import population
+from lawbook.planning.disagreement import DisagreementFinder, make_probe
 from lawbook.planning.live_prediction import LivePredictor, retry_on_host_fault
 from lawbook.planning.planner import find_plan, roll
-from lawbook.planning.regression import describe_regressions, replan_completed_levels
+from lawbook.planning.population import DisagreementCandidate
 from lawbook.protocols import gate
 from lawbook.protocols.protocol import Protocol
-from lawbook.runs import mind_call, record_scripts
+from lawbook.runs import mind_call
 from lawbook.runs.acceptance import evaluate_proposal
 from lawbook.runs.action_executor import ActionExecutor
 from lawbook.runs.annotations import RunAnnotations
 from lawbook.runs.case_builder import build_case
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.mind_tools import MindTools
+from lawbook.runs.program_queries import ProgramQueries
 from lawbook.runs.state import ActionKind, Member, RunOutcome
-from lawbook.sandbox.host import Host, Program
-from lawbook.verification.replay import verify
+from lawbook.sandbox.host import Host
 from lawbook.worlds.world import World
 
 DECLARABLE_OUTCOMES = (RunOutcome.FINISHED, RunOutcome.STUCK, RunOutcome.IN_DOUBT)
 """Endings that `finish` takes; the others follow from what was observed."""
 
 
-class Session(RunAnnotations):
+class Session(ProgramQueries, RunAnnotations):
     """A run that is open: a fold over its journal, with a world, a host and (for our loop) a mind.
 
     budget: actions in all (B), resets included; seed: of every draw; limits: of every search, but for the depth (the budget left);
@@ -79,6 +80,7 @@ class Session(RunAnnotations):
         self.budget, self.seed, self.limits, self.policy = budget, seed, limits or Limits(), policy
         self._predictor = LivePredictor(host)
         self._executor = ActionExecutor(event_log, world, self._predictor, budget=budget, compared_fields=protocol.compared_fields)
+        self._disagreement_finder = DisagreementFinder(world.spec.clicks)
         self._plan_cache: dict[tuple[int, str | None], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
 
     # -- whose turn it is ---------------------------------------------------------------------------------------------------
@@ -90,14 +92,6 @@ class Session(RunAnnotations):
             self.event_log.append(EventKind.DRAW, {"classes": [], "drawn": None, "plan": None, "asked": members})
         return members
 
-    def pick_explorer(self) -> int | None:
-        """Whose mind explores: an admissible member, else any, drawn. None: nothing may be sent any more without a model."""
-        allowance = self.protocol.get_allowance(self.budget)
-        if not self.list_admissible_members() and allowance is not None and self.state.n_unpredicted >= allowance:
-            return None
-        members = self.list_admissible_members() or [m.index for m in self.state.members]
-        return population.draw_explorer(members, self.seed, self.state.n_actions)
-
     def build_case(self, member: int, trigger: Trigger | None = None) -> Case:
         """What this member's mind is shown."""
         self._get_member(member)
@@ -108,10 +102,6 @@ class Session(RunAnnotations):
             self.state, self.world.spec, self.protocol, member=member, budget=self.budget, seed=self.seed, trigger=trigger
         )
         return replace(case, tools=mind_tools)
-
-    def run_python(self, code: str) -> str:
-        """What `code` prints, run over the record in the sandbox (analysis.GUIDE says what it finds there). Changes nothing."""
-        return record_scripts.run_script(self.host, self.record, validation.validate_text(code, "The code"))
 
     # -- asking the mind -----------------------------------------------------------------------------------------------------
 
@@ -166,27 +156,10 @@ class Session(RunAnnotations):
         if regressions:  # in one transaction with the verdict: a crash between the two would keep it from the mind for good
             self.event_log.append(EventKind.NOTE, {"text": regressions})
         self.event_log.commit()
-        for accepted_version in self.state.accepted_versions[n_accepted:]:
+        for accepted in self.state.accepted_versions[n_accepted:]:
             self._predictor.drop_worker(member)
-            self.git.save(
-                accepted_version.member,
-                accepted_version.hypothesis,
-                accepted_version.iteration,
-                accepted_version.message,
-                time=accepted_version.time,
-            )
+            self.git.save(accepted.member, accepted.hypothesis, accepted.iteration, accepted.message, time=accepted.time)
         return verdict
-
-    def _describe_regressions(self, m: Member, candidate: Hypothesis) -> str:
-        """What to tell of completed levels that a changed program sees no way through any more; empty when there is nothing."""
-        if not self.state.n_completed or (m.hypothesis is not None and candidate.has_same_program(m.hypothesis)):
-            return ""
-        results = [
-            replan_completed_levels(self._load_program(m.index, hypothesis), self.record, self.world.spec.clicks)
-            for hypothesis in (m.hypothesis, candidate)
-            if hypothesis is not None
-        ]
-        return describe_regressions({result.level for result in results[0] if result.planned_length is not None}, results[-1])
 
     def _judge(self, member: int, candidate: Hypothesis) -> Judgement:
         mind = self.mind
@@ -195,27 +168,6 @@ class Session(RunAnnotations):
         return Judgement(
             **mind_call.call_mind(self.event_log, mind, self._get_member(member), "judge", self.build_case(member), candidate)
         )
-
-    def verify(self, member: int = 0) -> Verdict:
-        """Replay the whole record once more with this member's program. Changes nothing. Raises RefusedError without a program."""
-        return verify(self._get_program(member), self.record, compared_fields=self.protocol.compared_fields)
-
-    def simulate(
-        self, actions: Sequence[Action], member: int = 0, trajectory: int = -1, step: int | None = None
-    ) -> tuple[Prediction, ...]:
-        """What this member's program says `actions` would show, from the present or from after `step` actions of a trajectory.
-
-        Any program that was once accepted may be asked, falsified or not. Nothing is sent. Raises RefusedError.
-        """
-        rollout = retry_on_host_fault(
-            roll,
-            self._get_program(member),
-            self.get_prefix(trajectory, step),
-            [validation.validate_action(action) for action in actions],
-        )
-        if isinstance(rollout, ProgramError):
-            raise RefusedError(f"The program fails on those actions: {rollout.reason}")
-        return rollout[0]
 
     # -- planning ------------------------------------------------------------------------------------------------------------
 
@@ -248,11 +200,8 @@ class Session(RunAnnotations):
             self._executor.falsify(member, Verdict(VerdictKind.FAULT, f"While planning: {result.reason}", fault=result))
             self.event_log.commit()
             return NoPlan(result.reason, False, None, 0, 0.0)
-        self._plan_cache = {
-            cache_key: cache_entry
-            for cache_key, cache_entry in self._plan_cache.items()
-            if cache_entry[0][1] == self.state.n_actions
-        }  # the others are stale
+        n_actions = self.state.n_actions
+        self._plan_cache = {k: entry for k, entry in self._plan_cache.items() if entry[0][1] == n_actions}  # the others are stale
         self._plan_cache[key] = (cache_stamp, self._append_plan_event(member, result, subgoal), result)
         return result
 
@@ -273,7 +222,7 @@ class Session(RunAnnotations):
         groups = population.group_plans({member: plan for member, (_, plan) in current_plans.items()})
         if not groups:
             return None
-        disagreement = self._find_disagreement(plans, include_single_actions=False)
+        disagreement = self._choose_disagreement(plans, include_single_actions=False)
         class_index = (
             population.draw_class(groups, self.seed, self.state.n_draws)
             if disagreement is None or disagreement.class_index is None
@@ -286,25 +235,19 @@ class Session(RunAnnotations):
     def find_disagreement_probe(self, plans: Mapping[int, Plan | NoPlan]) -> tuple[Probe, int] | None:
         """Under the policy `disagree`: an action that begins none of these plans and tells more than any, or as much and sooner,
         with the member to send it for. None: draw a plan."""
-        way = self._find_disagreement(plans, include_single_actions=True)
-        return (
-            None
-            if way is None or way.class_index is not None
-            else (Probe(way.actions[0], disagreement.format_question(way)), way.parts[0][0])
-        )
+        way = self._choose_disagreement(plans, include_single_actions=True)
+        return None if way is None else make_probe(way)
 
-    def _find_disagreement(
+    def _choose_disagreement(
         self, plans: Mapping[int, Plan | NoPlan], include_single_actions: bool
-    ) -> population.DisagreementCandidate | None:
+    ) -> DisagreementCandidate | None:
         self._require_running()
-        member_plans = {member: plan for member, plan in plans.items() if isinstance(plan, Plan)}
-        groups = population.group_plans(member_plans)
-        if self.policy != population.DISAGREE or len(groups) < 2:
+        if self.policy != population.DISAGREE:
             return None
-        programs = {member: self._get_program(member) for member in self.list_admissible_members()}
-        class_plans = [member_plans[group[0]].actions for group in groups]
-        clicks = self.world.spec.clicks if include_single_actions else None
-        return population.choose_disagreement(disagreement.find_disagreements(programs, self.record.current, class_plans, clicks))
+        members = {m.index: m.version for m in self.state.members if m.admissible}
+        programs = {member: self._get_program(member) for member in members}
+        stamp = (self.state.n_actions, tuple(members.items()))
+        return self._disagreement_finder.choose(stamp, programs, self.record.current, plans, include_single_actions)
 
     def _find_current_plan(self, m: Member, subgoal_source: str | None) -> tuple[int, Plan] | None:
         """The event of this member's plan (to the subgoal with that source) and the plan: made from here, by what stands now."""
@@ -451,17 +394,3 @@ class Session(RunAnnotations):
             self._predictor.close()
             self.world.close()
             self.event_log.ledger.close()
-
-    # -- inside --------------------------------------------------------------------------------------------------------------
-
-    def _get_program(self, member: int) -> Program:
-        hypothesis = self._get_member(member).hypothesis
-        if hypothesis is None:
-            raise RefusedError("There is no program yet; propose one.")
-        return self._load_program(member, hypothesis)
-
-    def _load_program(self, member: int, hypothesis: Hypothesis) -> Program:
-        program = self._predictor.load_program(member, hypothesis)
-        if isinstance(program, ProgramError):
-            raise HostError(f"A program that was accepted does not load any more ({program.reason}); resume the run to try again.")
-        return program
