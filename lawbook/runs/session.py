@@ -80,6 +80,7 @@ class Session(ProgramQueries, RunAnnotations):
         self.budget, self.seed, self.limits, self.policy = budget, seed, limits or Limits(), policy
         self._predictor = LivePredictor(host)
         self._executor = ActionExecutor(event_log, world, self._predictor, budget=budget, compared_fields=protocol.compared_fields)
+        self._answered_proposal: tuple[Proposal, Mapping[str, Any]] | None = None
         self._disagreement_finder = DisagreementFinder(world.spec.clicks)
         self._plan_cache: dict[tuple[int, str | None], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
 
@@ -117,15 +118,17 @@ class Session(ProgramQueries, RunAnnotations):
         self._require_open()
         case = self.build_case(member, Trigger.EXPLORE if op == "explore" else None)
         answer = mind_call.call_mind(self.event_log, mind, self._get_member(member), op, case)
-        return unpack_proposal(ledger, answer) if op == "propose" else unpack_exploration(ledger, answer)
+        if op == "explore":
+            return unpack_exploration(ledger, answer)
+        self._answered_proposal = unpack_proposal(ledger, answer), answer
+        return self._answered_proposal[0]
 
     def refuse_exploration(self, member: int, reason: str) -> None:
         """Tell a mind that its exploration cannot be used. Too often on one record, and the run is stuck."""
         self._require_open()
         self._get_member(member)
-        self.event_log.append_verdict(
-            member, "explore", Verdict(VerdictKind.REFUSED, validation.validate_text(reason, "The reason of a refusal"))
-        )
+        verdict = Verdict(VerdictKind.REFUSED, validation.validate_text(reason, "The reason of a refusal"))
+        self.event_log.append_verdict(member, "explore", verdict)
         self.event_log.commit()
         if self.state.members[member].n_explore_refusals >= gate.MAX_REFUSALS:
             self.finish(RunOutcome.STUCK, f"No usable exploration in {gate.MAX_REFUSALS} answers; the last was refused: {reason}")
@@ -139,11 +142,16 @@ class Session(ProgramQueries, RunAnnotations):
         before this returns. Raises RefusedError for what is no proposal at all.
         """
         self._require_open()
-        m, proposal = self._get_member(member), validation.validate_proposal(proposal)
+        m, packed_proposal = self._get_member(member), None
+        if self._answered_proposal is not None and proposal is self._answered_proposal[0]:
+            packed_proposal = self._answered_proposal[1]  # validated when the mind answered, and in the ledger
+        else:
+            proposal = validation.validate_proposal(proposal)
         if m.proposal is None or m.proposal[1] != proposal:  # else a crash came between this proposal and its verdict
             trigger = self.build_case(member).trigger
             body = {"member": member, "why": trigger.value, "cause": (m.trigger or trigger).value, "at": self.state.n_actions}
-            self.event_log.append(EventKind.PROPOSE, {**body, **pack_proposal(self.event_log.ledger, proposal)})
+            packed_proposal = packed_proposal or pack_proposal(self.event_log.ledger, proposal)
+            self.event_log.append(EventKind.PROPOSE, {**body, **packed_proposal})
             self.event_log.commit()
         n_accepted, started_at = len(self.state.accepted_versions), time.perf_counter()
         assert m.proposal is not None
@@ -223,11 +231,8 @@ class Session(ProgramQueries, RunAnnotations):
         if not groups:
             return None
         disagreement = self._choose_disagreement(plans, include_single_actions=False)
-        class_index = (
-            population.draw_class(groups, self.seed, self.state.n_draws)
-            if disagreement is None or disagreement.class_index is None
-            else disagreement.class_index
-        )
+        chosen = None if disagreement is None else disagreement.class_index
+        class_index = population.draw_class(groups, self.seed, self.state.n_draws) if chosen is None else chosen
         driver = groups[class_index][0]
         self._activate_plan(*current_plans[driver], groups, class_index)
         return driver
@@ -315,9 +320,8 @@ class Session(ProgramQueries, RunAnnotations):
                 self._executor.falsify(active.member, Verdict(VerdictKind.FAULT, fault.reason, fault=fault))
                 last_result = ExecutionResult((), None, None, (active.member,), fault.reason)
                 break
-            last_result = self._executor.act(
-                action, ActionKind.PLAN, active.member, active.plan_seq, active.question, active.next_prediction
-            )
+            context = (ActionKind.PLAN, active.member, active.plan_seq, active.question, active.next_prediction)
+            last_result = self._executor.act(action, *context)
             sent_actions += last_result.actions
         self.event_log.commit()
         return replace(last_result, actions=tuple(sent_actions))
