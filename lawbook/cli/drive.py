@@ -19,7 +19,7 @@ from lawbook.agents.api import daemon
 from lawbook.agents.api.external_mind import MIND_NAME
 from lawbook.agents.api.framing import find_server_pid, send_request
 from lawbook.agents.api.guide import STUBS
-from lawbook.agents.api.socket_server import PERSON_SOCKET, validate_message
+from lawbook.agents.api.socket_server import PERSON_SOCKET
 from lawbook.agents.api.workspace import Workspace
 from lawbook.cli.commands import command
 from lawbook.cli.options import (
@@ -39,9 +39,11 @@ from lawbook.cli.options import (
 from lawbook.cli.run_lookup import find_run_folder
 from lawbook.core.spending import OPTIONS, Caps
 from lawbook.errors import LawbookError, UsageError
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.ledger import Ledger
 from lawbook.minds.registry import make_mind
 from lawbook.protocols.protocol import get_protocol
+from lawbook.runs.annotations import append_person_message
+from lawbook.runs.event_log import EventLog
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.state import fold_events
 from lawbook.view.liveness import is_alive
@@ -242,8 +244,6 @@ def say(folder: RunFolder, words: Sequence[str]) -> int:
 def _queue_message(path: Path, text: str) -> int:
     """Nobody is there: it is heard when the run goes on."""
     with Ledger.open(path) as ledger:
-        message = validate_message(text, fold_events(ledger).outcome)
-        ledger.append(EventKind.NOTE, {"text": message, "by": "person"})
-        ledger.commit()
+        append_person_message(EventLog(ledger, fold_events(ledger)), text)
     print("said; it is told when the run goes on, which counts as assisted")
     return 0

@@ -16,6 +16,7 @@ from rich.text import Text
 from lawbook.core.spending import Caps
 from lawbook.errors import LawbookError, UsageError
 from lawbook.ledger.ledger import Ledger
+from lawbook.minds.base import is_driver
 from lawbook.runs import lifecycle
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.loops import memento3
@@ -53,7 +54,7 @@ def play_new_run(world: str, run_settings: Mapping[str, Any], out: Path, display
     """Play a new run and return the exit code. asked: fields of RunConfig that were given. Raises LawbookError before it begins."""
     console, display = display_options.make_display()
     mind = lifecycle.make_run_mind(RunConfig(world, **run_settings))
-    if getattr(mind, "drives", False):
+    if is_driver(mind):
         from lawbook.agents.runner.runner import check_agent
 
         check_agent(mind)
@@ -101,7 +102,7 @@ def _play(
 
 def _play_session(session: Session, folder: RunFolder) -> RunOutcome:
     """By our loop, or by an agent that is handed the wheel."""
-    if not getattr(session.mind, "drives", False):
+    if not is_driver(session.mind):
         return memento3.play(session)
     from lawbook.agents.runner.runner import run_agents
 

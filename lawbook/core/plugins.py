@@ -7,8 +7,17 @@ import importlib.util
 import re
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
+from typing import Protocol, runtime_checkable
 
 from lawbook.errors import UsageError
+
+
+@runtime_checkable
+class PackagedSource(Protocol):
+    """A source of worlds or minds that needs a package it does not import by being listed. One that does not say so needs none."""
+
+    package: str
+
 
 _EXTRA = re.compile(r"""^([A-Za-z0-9_.-]+).*;.*\bextra == ['"]([^'"]+)['"]""")
 
@@ -60,7 +69,7 @@ def format_missing_package(entry: EntryPoint | None, label: str, error: ImportEr
 
 def describe_missing_package(entry: EntryPoint, kind: str, source: object) -> str:
     """Return the same sentence about a source that is listed without the package it names as its `package`; else an empty text."""
-    package = str(getattr(source, "package", ""))
+    package = source.package if isinstance(source, PackagedSource) else ""
     if not package or importlib.util.find_spec(package.partition(".")[0]) is not None:
         return ""
     return format_missing_package(entry, f"{kind}: worlds", ImportError(name=package))

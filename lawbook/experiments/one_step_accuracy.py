@@ -15,7 +15,7 @@ from lawbook.core.hypothesis import Hypothesis, find_rule_citations
 from lawbook.core.record import RESET, Action, Frame, Record, Status, Trajectory
 from lawbook.core.results import InitialObservation, ProgramError
 from lawbook.errors import UsageError
-from lawbook.minds.base import Case, Interface, Mind, Trigger
+from lawbook.minds.base import Case, ExceptionCounter, Interface, Mind, Trigger
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
 
@@ -124,7 +124,7 @@ def measure_accuracy(file: Path, n_train: int, n_test: int, mind: Mind, host: Ho
             after, status = memory.get(transition.key, (transition.before, Status.RUNNING))
             predictors[2].add(is_known, status is transition.status and (is_completion or np.array_equal(after, transition.after)))
     rules = find_rule_citations(hypothesis).rules
-    n_exceptions = int(getattr(mind, "exceptions", lambda _: 0)(case))
+    n_exceptions = mind.exceptions(case) if isinstance(mind, ExceptionCounter) else 0
     return OneStepAccuracy(
         predictors, n_restarts, verdict.admissible, hypothesis.description_bytes, len(rules), n_exceptions, seconds, hypothesis
     )

@@ -127,7 +127,10 @@ class Case:
 
 
 class Mind(Protocol):
-    """A proposer of hypotheses. `proposes` False: it only explores, and needs a protocol without a model requirement."""
+    """A proposer of hypotheses. `proposes` False: it only explores, and needs a protocol without a model requirement.
+
+    What it may say of itself besides: DrivingMind, FreeMind, ExceptionCounter.
+    """
 
     name: str
     proposes: bool
@@ -149,6 +152,39 @@ class Mind(Protocol):
         ...
 
 
+@runtime_checkable
+class DrivingMind(Protocol):
+    """A mind that may play the run itself, through a workspace. One that does not say so is asked, call by call."""
+
+    drives: bool
+
+
+@runtime_checkable
+class FreeMind(Protocol):
+    """A mind whose answers may cost nothing and be the same when asked again. One that does not say so is not asked twice."""
+
+    free: bool
+
+
+@runtime_checkable
+class ExceptionCounter(Protocol):
+    """A mind that can tell how much of what it wrote was learnt by heart. One that cannot counts as having learnt nothing so."""
+
+    def exceptions(self, case: Case) -> int:
+        """Count the observations that this member's program holds and no law of its explains."""
+        ...
+
+
+def is_driver(mind: object) -> bool:
+    """Tell whether this mind plays the run itself."""
+    return isinstance(mind, DrivingMind) and bool(mind.drives)
+
+
+def is_free(mind: object) -> bool:
+    """Tell whether this mind may be asked again at no cost, for the same answer."""
+    return isinstance(mind, FreeMind) and bool(mind.free)
+
+
 def judge_by_citations(hypothesis: Hypothesis) -> Judgement:
     """Judge mechanically: faithful when the rulebook has rules, each is cited in the code, and the code cites no other."""
     citations = find_rule_citations(hypothesis)
@@ -166,7 +202,10 @@ def judge_by_citations(hypothesis: Hypothesis) -> Judgement:
 
 @runtime_checkable
 class MindSource(Protocol):
-    """The object that an entry point in the group `lawbook.minds` names; its name is the word before the first colon."""
+    """The object that an entry point in the group `lawbook.minds` names; its name is the word before the first colon.
+
+    What it may say of itself besides: PictureMindSource, and core.plugins.PackagedSource.
+    """
 
     summary: str
 
@@ -176,4 +215,15 @@ class MindSource(Protocol):
 
     def make(self, argument: str) -> Mind:
         """Make the mind of `argument`: all that follows the first colon, or an empty string. Raises UsageError with a sentence."""
+        ...
+
+
+@runtime_checkable
+class PictureMindSource(Protocol):
+    """A source whose minds may be shown pictures. One that does not say so is refused with --images."""
+
+    pictures: bool
+
+    def make(self, argument: str, *, images: bool = False) -> Mind:
+        """Make as MindSource.make does; images: the mind is shown pictures too."""
         ...

@@ -11,7 +11,7 @@ from dataclasses import replace
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.core.results import Judgement, Probe, Subgoal
 from lawbook.errors import UsageError
-from lawbook.minds.base import Case, Mind
+from lawbook.minds.base import Case, Mind, is_driver, is_free
 from lawbook.minds.registry import make_mind
 
 
@@ -92,7 +92,7 @@ class FallbackMind:
     def _find_seed_hypothesis(self, case: Case) -> Hypothesis | None:
         """Return what the seed wrote. A resume does not know; then only a seed that is free, and says the same, is asked
         again."""
-        if case.member not in self._seed_hypotheses and getattr(self.seed, "free", False):
+        if case.member not in self._seed_hypotheses and is_free(self.seed):
             proposal = self._propose_seed(case)
             if proposal is not None:
                 self._seed_hypotheses[case.member] = proposal.apply_to(case.hypothesis)
@@ -104,17 +104,13 @@ def make_mind_with_fallback(address: str, *, images: bool = False, seed_with: st
     mind = make_mind(address, images=images)
     if not seed_with and not fallback:
         return mind
-    if _is_driver(mind):
+    if is_driver(mind):
         raise UsageError(f"The mind {mind.name} drives the run itself and takes no help; leave out --seed-with and --fallback.")
     seed_mind, fallback_mind = (make_mind(name) if name else None for name in (seed_with, fallback))
     for option, helper in (("--seed-with", seed_mind), ("--fallback", fallback_mind)):
-        if helper is not None and _is_driver(helper):
+        if helper is not None and is_driver(helper):
             raise UsageError(f"The mind {helper.name} drives runs and answers no question; name another mind with {option}.")
     if seed_mind is not None and not (seed_mind.proposes and mind.proposes):
         non_proposer = seed_mind if not seed_mind.proposes else mind
         raise UsageError(f"The mind {non_proposer.name} proposes no hypotheses; leave out --seed-with, or name another.")
     return FallbackMind(mind, seed=seed_mind, fallback=fallback_mind)
-
-
-def _is_driver(mind: Mind) -> bool:
-    return bool(getattr(mind, "drives", False))

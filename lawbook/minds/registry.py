@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lawbook.core import plugins
 from lawbook.errors import UsageError
-from lawbook.minds.base import Mind, MindSource
+from lawbook.minds.base import Mind, MindSource, PictureMindSource
 
 GROUP = "lawbook.minds"
 
@@ -33,7 +33,6 @@ def make_mind(address: str, *, images: bool = False) -> Mind:
     source = load_mind_source(name)
     if not images:
         return source.make(argument)
-    if not getattr(source, "pictures", False):
+    if not isinstance(source, PictureMindSource) or not source.pictures:
         raise UsageError(f"The mind {name} takes no pictures; leave out --images.")
-    mind: Mind = source.make(argument, images=True)  # type: ignore[call-arg]
-    return mind
+    return source.make(argument, images=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from lawbook.core.record import Action, Trajectory
-from lawbook.core.results import InitialObservation, Prediction, ProgramError
-from lawbook.planning.population import DisagreementCandidate, build_disagreement
+from lawbook.core.results import InitialObservation, NoPlan, Plan, Prediction, Probe, ProgramError
+from lawbook.planning.population import DisagreementCandidate, build_disagreement, choose_disagreement, group_plans
 from lawbook.sandbox.host import Program
 
 _QUESTION_PATTERN = re.compile(r"What does action \d+ show here\? Of members [\d, and]+ each side foresees something else\.")
@@ -36,6 +36,49 @@ def find_disagreements(
         )
         for k, (index, actions) in enumerate(options)
     ]
+
+
+class DisagreementFinder:
+    """Chooses among plans, and single actions, by what members foresee. From one state of a run every way is rolled once.
+
+    clicks: ids that need a place, and so are no single actions.
+    """
+
+    def __init__(self, clicks: Collection[int]) -> None:
+        self._clicks = clicks
+        self._key: object = None
+        self._candidates: list[DisagreementCandidate] = []
+
+    def choose(
+        self,
+        stamp: Hashable,
+        programs: Mapping[int, Program],
+        trajectory: Trajectory,
+        plans: Mapping[int, Plan | NoPlan],
+        include_single_actions: bool,
+    ) -> DisagreementCandidate | None:
+        """Choose what to send: a class of these plans, or a single action that begins none. None: there is nothing to choose from.
+
+        stamp: changes with the record and with what any member believes; what was rolled under the same one is not rolled again.
+        """
+        member_plans = {member: plan for member, plan in plans.items() if isinstance(plan, Plan)}
+        class_plans = [member_plans[group[0]].actions for group in group_plans(member_plans)]
+        if len(class_plans) < 2:
+            return None
+        if self._key not in ((stamp, class_plans, True), (stamp, class_plans, include_single_actions)):
+            clicks = self._clicks if include_single_actions else None
+            self._candidates = find_disagreements(programs, trajectory, class_plans, clicks)
+            self._key = (stamp, class_plans, include_single_actions)
+        return choose_disagreement(
+            [candidate for candidate in self._candidates if include_single_actions or candidate.class_index is not None]
+        )
+
+
+def make_probe(disagreement: DisagreementCandidate) -> tuple[Probe, int] | None:
+    """Make the probe that a single action is sent as, and name the member to send it for. None for a plan."""
+    if disagreement.class_index is not None:
+        return None
+    return Probe(disagreement.actions[0], format_question(disagreement)), disagreement.parts[0][0]
 
 
 def format_question(disagreement: DisagreementCandidate) -> str:

@@ -11,6 +11,7 @@ from lawbook.core.results import Counterexample, Prediction
 from lawbook.errors import RefusedError, UsageError
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.minds.base import Version
+from lawbook.planning import population
 from lawbook.protocols.protocol import Protocol
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.state import Member, RunOutcome, State
@@ -36,12 +37,13 @@ class RunStatus:
 
 
 class RunQueries:
-    """A fold over a journal, asked. budget: actions in all (B); rules: the protocol."""
+    """A fold over a journal, asked. budget: actions in all (B); seed: of every draw."""
 
     event_log: EventLog
     git: GitVersions
     protocol: Protocol
     budget: int
+    seed: int
 
     @property
     def state(self) -> State:
@@ -78,6 +80,14 @@ class RunQueries:
         if self.outcome or not self.protocol.needs_hypothesis:
             return []
         return [m.index for m in self.state.members if m.is_due]
+
+    def pick_explorer(self) -> int | None:
+        """Whose mind explores: an admissible member, else any, drawn. None: nothing may be sent any more without a model."""
+        allowance = self.protocol.get_allowance(self.budget)
+        if not self.list_admissible_members() and allowance is not None and self.state.n_unpredicted >= allowance:
+            return None
+        members = self.list_admissible_members() or [m.index for m in self.state.members]
+        return population.draw_explorer(members, self.seed, self.state.n_actions)
 
     def get_status(self) -> RunStatus:
         """Return where the run stands, budget and allowance included."""
@@ -143,3 +153,14 @@ class RunQueries:
         if type(member) is not int or not 0 <= member < len(members):
             raise RefusedError(f"There is no such member; members are numbered from 0 to {len(members) - 1}.")
         return members[member]
+
+    def _require_open(self) -> None:
+        if self.outcome:
+            raise RefusedError(f"The run has ended ({self.outcome}); start another.")
+        if self.state.intent is not None:
+            raise RefusedError(f"What became of action {self.state.intent.action} is in doubt; resume the run to settle it.")
+
+    def _require_running(self) -> None:
+        self._require_open()
+        if self.record.needs_reset:
+            raise RefusedError("The level is over; only a reset makes sense now.")

@@ -1,4 +1,8 @@
-"""One live run: the operations that the loop and the doors share. Only here are hypotheses accepted and actions let through."""
+"""One live run: the operations that the loop and the doors share. Only here are hypotheses accepted and actions let through.
+
+Only a session writes events of a run. What it is made of writes in its name and is handed its event log by it: the annotations, the
+executor of actions, one call of a mind with its tools. Everybody else asks the session.
+"""
 
 from __future__ import annotations
 
@@ -23,34 +27,35 @@ from lawbook.core.results import (
     Verdict,
     VerdictKind,
 )
-from lawbook.errors import HostError, MindError, RefusedError
+from lawbook.errors import MindError, RefusedError
 from lawbook.ledger.codec import pack_plan, pack_planned, pack_proposal, unpack_exploration, unpack_proposal
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.ledger.ledger import EventKind
 from lawbook.minds.base import Case, Mind, Trigger, judge_by_citations
-from lawbook.planning import disagreement, population
+from lawbook.planning import population
+from lawbook.planning.disagreement import DisagreementFinder, make_probe
 from lawbook.planning.live_prediction import LivePredictor, retry_on_host_fault
 from lawbook.planning.planner import find_plan, roll
-from lawbook.planning.regression import describe_regressions, replan_completed_levels
+from lawbook.planning.population import DisagreementCandidate
 from lawbook.protocols import gate
 from lawbook.protocols.protocol import Protocol
-from lawbook.runs import mind_call, record_scripts
+from lawbook.runs import mind_call
 from lawbook.runs.acceptance import evaluate_proposal
 from lawbook.runs.action_executor import ActionExecutor
+from lawbook.runs.annotations import RunAnnotations
 from lawbook.runs.case_builder import build_case
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.mind_tools import MindTools
-from lawbook.runs.queries import RunQueries
+from lawbook.runs.program_queries import ProgramQueries
 from lawbook.runs.state import ActionKind, Member, RunOutcome
-from lawbook.sandbox.host import Host, Program
-from lawbook.verification.replay import verify
+from lawbook.sandbox.host import Host
 from lawbook.worlds.world import World
 
 DECLARABLE_OUTCOMES = (RunOutcome.FINISHED, RunOutcome.STUCK, RunOutcome.IN_DOUBT)
 """Endings that `finish` takes; the others follow from what was observed."""
 
 
-class Session(RunQueries):
+class Session(ProgramQueries, RunAnnotations):
     """A run that is open: a fold over its journal, with a world, a host and (for our loop) a mind.
 
     budget: actions in all (B), resets included; seed: of every draw; limits: of every search, but for the depth (the budget left);
@@ -75,6 +80,8 @@ class Session(RunQueries):
         self.budget, self.seed, self.limits, self.policy = budget, seed, limits or Limits(), policy
         self._predictor = LivePredictor(host)
         self._executor = ActionExecutor(event_log, world, self._predictor, budget=budget, compared_fields=protocol.compared_fields)
+        self._answered_proposal: tuple[Proposal, Mapping[str, Any]] | None = None
+        self._disagreement_finder = DisagreementFinder(world.spec.clicks)
         self._plan_cache: dict[tuple[int, str | None], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
 
     # -- whose turn it is ---------------------------------------------------------------------------------------------------
@@ -86,14 +93,6 @@ class Session(RunQueries):
             self.event_log.append(EventKind.DRAW, {"classes": [], "drawn": None, "plan": None, "asked": members})
         return members
 
-    def pick_explorer(self) -> int | None:
-        """Pick the member whose mind explores: an admissible one, else any, drawn. None: nothing may be sent without a model."""
-        allowance = self.protocol.get_allowance(self.budget)
-        if not self.list_admissible_members() and allowance is not None and self.state.n_unpredicted >= allowance:
-            return None
-        members = self.list_admissible_members() or [m.index for m in self.state.members]
-        return population.draw_explorer(members, self.seed, self.state.n_actions)
-
     def build_case(self, member: int, trigger: Trigger | None = None) -> Case:
         """Build what this member's mind is shown."""
         self._get_member(member)
@@ -104,10 +103,6 @@ class Session(RunQueries):
             self.state, self.world.spec, self.protocol, member=member, budget=self.budget, seed=self.seed, trigger=trigger
         )
         return replace(case, tools=mind_tools)
-
-    def run_python(self, code: str) -> str:
-        """Run `code` over the record in the sandbox; return what it prints. Changes nothing. See record_scripts.GUIDE."""
-        return record_scripts.run_script(self.host, self.record, validation.validate_text(code, "The code"))
 
     # -- asking the mind -----------------------------------------------------------------------------------------------------
 
@@ -126,15 +121,17 @@ class Session(RunQueries):
         self._require_open()
         case = self.build_case(member, Trigger.EXPLORE if op == "explore" else None)
         answer = mind_call.call_mind(self.event_log, mind, self._get_member(member), op, case)
-        return unpack_proposal(ledger, answer) if op == "propose" else unpack_exploration(ledger, answer)
+        if op == "explore":
+            return unpack_exploration(ledger, answer)
+        self._answered_proposal = unpack_proposal(ledger, answer), answer
+        return self._answered_proposal[0]
 
     def refuse_exploration(self, member: int, reason: str) -> None:
         """Tell a mind that its exploration cannot be used. Too often on one record, and the run is stuck."""
         self._require_open()
         self._get_member(member)
-        self.event_log.append_verdict(
-            member, "explore", Verdict(VerdictKind.REFUSED, validation.validate_text(reason, "The reason of a refusal"))
-        )
+        verdict = Verdict(VerdictKind.REFUSED, validation.validate_text(reason, "The reason of a refusal"))
+        self.event_log.append_verdict(member, "explore", verdict)
         self.event_log.commit()
         if self.state.members[member].n_explore_refusals >= gate.MAX_REFUSALS:
             self.finish(RunOutcome.STUCK, f"No usable exploration in {gate.MAX_REFUSALS} answers; the last was refused: {reason}")
@@ -148,11 +145,16 @@ class Session(RunQueries):
         before this returns. Raises RefusedError for what is no proposal at all.
         """
         self._require_open()
-        m, proposal = self._get_member(member), validation.validate_proposal(proposal)
+        m, packed_proposal = self._get_member(member), None
+        if self._answered_proposal is not None and proposal is self._answered_proposal[0]:
+            packed_proposal = self._answered_proposal[1]  # validated when the mind answered, and in the ledger
+        else:
+            proposal = validation.validate_proposal(proposal)
         if m.proposal is None or m.proposal[1] != proposal:  # else a crash came between this proposal and its verdict
             trigger = self.build_case(member).trigger
             body = {"member": member, "why": trigger.value, "cause": (m.trigger or trigger).value, "at": self.state.n_actions}
-            self.event_log.append(EventKind.PROPOSE, {**body, **pack_proposal(self.event_log.ledger, proposal)})
+            packed_proposal = packed_proposal or pack_proposal(self.event_log.ledger, proposal)
+            self.event_log.append(EventKind.PROPOSE, {**body, **packed_proposal})
             self.event_log.commit()
         n_accepted, started_at = len(self.state.accepted_versions), time.perf_counter()
         assert m.proposal is not None
@@ -165,27 +167,10 @@ class Session(RunQueries):
         if regressions:  # in one transaction with the verdict: a crash between the two would keep it from the mind for good
             self.event_log.append(EventKind.NOTE, {"text": regressions})
         self.event_log.commit()
-        for accepted_version in self.state.accepted_versions[n_accepted:]:
+        for accepted in self.state.accepted_versions[n_accepted:]:
             self._predictor.drop_worker(member)
-            self.git.save(
-                accepted_version.member,
-                accepted_version.hypothesis,
-                accepted_version.iteration,
-                accepted_version.message,
-                time=accepted_version.time,
-            )
+            self.git.save(accepted.member, accepted.hypothesis, accepted.iteration, accepted.message, time=accepted.time)
         return verdict
-
-    def _describe_regressions(self, m: Member, candidate: Hypothesis) -> str:
-        """What to tell of completed levels that a changed program sees no way through any more; empty when there is nothing."""
-        if not self.state.n_completed or (m.hypothesis is not None and candidate.has_same_program(m.hypothesis)):
-            return ""
-        results = [
-            replan_completed_levels(self._load_program(m.index, hypothesis), self.record, self.world.spec.clicks)
-            for hypothesis in (m.hypothesis, candidate)
-            if hypothesis is not None
-        ]
-        return describe_regressions({result.level for result in results[0] if result.planned_length is not None}, results[-1])
 
     def _judge(self, member: int, candidate: Hypothesis) -> Judgement:
         mind = self.mind
@@ -194,28 +179,6 @@ class Session(RunQueries):
         return Judgement(
             **mind_call.call_mind(self.event_log, mind, self._get_member(member), "judge", self.build_case(member), candidate)
         )
-
-    def verify(self, member: int = 0) -> Verdict:
-        """Replay the whole record once more with this member's program. Changes nothing. Raises RefusedError without a program."""
-        return verify(self._get_program(member), self.record, compared_fields=self.protocol.compared_fields)
-
-    def simulate(
-        self, actions: Sequence[Action], member: int = 0, trajectory: int = -1, step: int | None = None
-    ) -> tuple[Prediction, ...]:
-        """Predict with this member's program what `actions` would show, from the present or from a place on record.
-
-        trajectory: index in the record; step: after so many of its actions, None: all. Any program that was once accepted may be
-        asked, falsified or not. Nothing is sent. Raises RefusedError.
-        """
-        rollout = retry_on_host_fault(
-            roll,
-            self._get_program(member),
-            self.get_prefix(trajectory, step),
-            [validation.validate_action(action) for action in actions],
-        )
-        if isinstance(rollout, ProgramError):
-            raise RefusedError(f"The program fails on those actions: {rollout.reason}")
-        return rollout[0]
 
     # -- planning ------------------------------------------------------------------------------------------------------------
 
@@ -248,11 +211,8 @@ class Session(RunQueries):
             self._executor.falsify(member, Verdict(VerdictKind.FAULT, f"While planning: {result.reason}", fault=result))
             self.event_log.commit()
             return NoPlan(result.reason, False, None, 0, 0.0)
-        self._plan_cache = {
-            cache_key: cache_entry
-            for cache_key, cache_entry in self._plan_cache.items()
-            if cache_entry[0][1] == self.state.n_actions
-        }  # the others are stale
+        n_actions = self.state.n_actions
+        self._plan_cache = {k: entry for k, entry in self._plan_cache.items() if entry[0][1] == n_actions}  # the others are stale
         self._plan_cache[key] = (cache_stamp, self._append_plan_event(member, result, subgoal), result)
         return result
 
@@ -274,12 +234,9 @@ class Session(RunQueries):
         groups = population.group_plans({member: plan for member, (_, plan) in current_plans.items()})
         if not groups:
             return None
-        disagreement = self._find_disagreement(plans, include_single_actions=False)
-        class_index = (
-            population.draw_class(groups, self.seed, self.state.n_draws)
-            if disagreement is None or disagreement.class_index is None
-            else disagreement.class_index
-        )
+        disagreement = self._choose_disagreement(plans, include_single_actions=False)
+        chosen = None if disagreement is None else disagreement.class_index
+        class_index = population.draw_class(groups, self.seed, self.state.n_draws) if chosen is None else chosen
         driver = groups[class_index][0]
         self._activate_plan(*current_plans[driver], groups, class_index)
         return driver
@@ -289,25 +246,19 @@ class Session(RunQueries):
 
         Returned with the member to send it for. None: draw a plan.
         """
-        way = self._find_disagreement(plans, include_single_actions=True)
-        return (
-            None
-            if way is None or way.class_index is not None
-            else (Probe(way.actions[0], disagreement.format_question(way)), way.parts[0][0])
-        )
+        way = self._choose_disagreement(plans, include_single_actions=True)
+        return None if way is None else make_probe(way)
 
-    def _find_disagreement(
+    def _choose_disagreement(
         self, plans: Mapping[int, Plan | NoPlan], include_single_actions: bool
-    ) -> population.DisagreementCandidate | None:
+    ) -> DisagreementCandidate | None:
         self._require_running()
-        member_plans = {member: plan for member, plan in plans.items() if isinstance(plan, Plan)}
-        groups = population.group_plans(member_plans)
-        if self.policy != population.DISAGREE or len(groups) < 2:
+        if self.policy != population.DISAGREE:
             return None
-        programs = {member: self._get_program(member) for member in self.list_admissible_members()}
-        class_plans = [member_plans[group[0]].actions for group in groups]
-        clicks = self.world.spec.clicks if include_single_actions else None
-        return population.choose_disagreement(disagreement.find_disagreements(programs, self.record.current, class_plans, clicks))
+        members = {m.index: m.version for m in self.state.members if m.admissible}
+        programs = {member: self._get_program(member) for member in members}
+        stamp = (self.state.n_actions, tuple(members.items()))
+        return self._disagreement_finder.choose(stamp, programs, self.record.current, plans, include_single_actions)
 
     def _find_current_plan(self, m: Member, subgoal_source: str | None) -> tuple[int, Plan] | None:
         """The event of this member's plan (to the subgoal with that source) and the plan: made from here, by what stands now."""
@@ -375,9 +326,8 @@ class Session(RunQueries):
                 self._executor.falsify(active.member, Verdict(VerdictKind.FAULT, fault.reason, fault=fault))
                 last_result = ExecutionResult((), None, None, (active.member,), fault.reason)
                 break
-            last_result = self._executor.act(
-                action, ActionKind.PLAN, active.member, active.plan_seq, active.question, active.next_prediction
-            )
+            context = (ActionKind.PLAN, active.member, active.plan_seq, active.question, active.next_prediction)
+            last_result = self._executor.act(action, *context)
             sent_actions += last_result.actions
         self.event_log.commit()
         return replace(last_result, actions=tuple(sent_actions))
@@ -440,12 +390,6 @@ class Session(RunQueries):
 
     # -- closing -------------------------------------------------------------------------------------------------------------
 
-    def note(self, text: str) -> None:
-        """Keep a sentence for later calls of the mind."""
-        self._require_open()
-        self.event_log.append(EventKind.NOTE, {"text": validation.validate_text(text, "A note")})
-        self.event_log.commit()
-
     def finish(self, outcome: RunOutcome, sentence: str) -> None:
         """End the run for good. Raises RefusedError for an ending that is not for anybody to declare."""
         if not isinstance(outcome, RunOutcome) or outcome not in DECLARABLE_OUTCOMES:
@@ -460,28 +404,3 @@ class Session(RunQueries):
             self._predictor.close()
             self.world.close()
             self.event_log.ledger.close()
-
-    # -- inside --------------------------------------------------------------------------------------------------------------
-
-    def _get_program(self, member: int) -> Program:
-        hypothesis = self._get_member(member).hypothesis
-        if hypothesis is None:
-            raise RefusedError("There is no program yet; propose one.")
-        return self._load_program(member, hypothesis)
-
-    def _load_program(self, member: int, hypothesis: Hypothesis) -> Program:
-        program = self._predictor.load_program(member, hypothesis)
-        if isinstance(program, ProgramError):
-            raise HostError(f"A program that was accepted does not load any more ({program.reason}); resume the run to try again.")
-        return program
-
-    def _require_open(self) -> None:
-        if self.outcome:
-            raise RefusedError(f"The run has ended ({self.outcome}); start another.")
-        if self.state.intent is not None:
-            raise RefusedError(f"What became of action {self.state.intent.action} is in doubt; resume the run to settle it.")
-
-    def _require_running(self) -> None:
-        self._require_open()
-        if self.record.needs_reset:
-            raise RefusedError("The level is over; only a reset makes sense now.")

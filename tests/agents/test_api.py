@@ -21,7 +21,7 @@ from lawbook.agents.api.framing import MAX_REQUEST, send_request
 from lawbook.agents.api.guide import MAX_LINES, build_guide
 from lawbook.agents.api.operation import BUG, CLOSED, OK, REFUSED, WRONG
 from lawbook.agents.api.operations import OPERATIONS
-from lawbook.agents.api.socket_server import PERSON_SOCKET, SocketServer, say, serve
+from lawbook.agents.api.socket_server import PERSON_SOCKET, SocketServer, serve
 from lawbook.agents.api.usage import COMMAND_OP
 from lawbook.agents.api.workspace import SOCKET, Workspace
 from lawbook.agents.api.workspace_setup import SAME_TEXT_NOTE
@@ -377,7 +377,7 @@ def test_every_character_is_counted_and_every_answer_has_its_size(tmp_path: Path
             ):
                 reply = agent.law(*line)
                 assert len(reply.text) <= max(o.max_characters for o in OPERATIONS.values()) + MAX_NEWS_CHARACTERS
-            say(session, "much " * 300)
+            session.add_person_message("much " * 300)
             agent.law("observe", "--since", "0.0")
             last = agent.law("budget").text
             calls = [body for body in bodies(session, EventKind.CALL) if body["op"] == COMMAND_OP]

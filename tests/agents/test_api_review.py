@@ -20,7 +20,7 @@ from lawbook.agents.api.dispatcher import MAX_NEWS_CHARACTERS
 from lawbook.agents.api.external_mind import ExternalAgentMind
 from lawbook.agents.api.framing import find_server_pid, send_request
 from lawbook.agents.api.operation import CLOSED, OK, REFUSED
-from lawbook.agents.api.socket_server import SocketServer, say, serve
+from lawbook.agents.api.socket_server import SocketServer, serve
 from lawbook.agents.api.usage import COMMAND_OP, UsageCounter
 from lawbook.agents.api.workspace import SOCKET, Workspace
 from lawbook.agents.runner.tcp_bridge import PORT_FILE, TCPBridge
@@ -84,7 +84,7 @@ def test_a_persons_words_are_never_cut_and_come_before_what_others_did(tmp_path:
         said = [f"{number} {'say so ' * 280}".strip() for number in range(4)]
         for words in said:
             with server.lock:
-                say(session, words)
+                session.add_person_message(words)
         for _ in range(3):
             assert one.law("probe", "3", "-m", "?").code == OK
         heard = two.law("status").text
@@ -99,7 +99,7 @@ def test_what_others_did_is_cut_to_its_size(tmp_path: Path, host: Host, monkeypa
         for _ in range(9):
             Agent(tmp_path / "0").law("probe", "3", "-m", "?")
         with server.lock:
-            say(session, "keep left")
+            session.add_person_message("keep left")
         heard, _, _ = Agent(tmp_path / "1").law("status").text.partition("\n--\n")
     told, _, moves = heard.partition("\n")
     assert told == "A person says: keep left" and "(cut: " in moves and len(moves) <= 120 < MAX_NEWS_CHARACTERS

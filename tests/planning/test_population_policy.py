@@ -215,3 +215,24 @@ def test_no_plan_of_yesterday_is_disputed(tmp_path: Path, host: Host) -> None:
         session.send_exploration(Probe(DOWN, "Does 2 go down?"))
         with pytest.raises(RefusedError, match="plan again"):
             session.draw(plans)
+
+
+def test_every_way_is_rolled_once_for_a_step(tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking for a probe and drawing ask the same; what was rolled for the one is handed to the other."""
+    rolled: list[int] = []
+
+    def count_rolls(*args: Any) -> list[DisagreementCandidate]:
+        rolled.append(len(args[2]))
+        return ways_of(*args)
+
+    monkeypatch.setattr("lawbook.planning.disagreement.find_disagreements", count_rolls)
+    with start_run(RunConfig(LAKE, population=2, policy="disagree"), tmp_path, host=host, mind=Rivals([TRUE, CORNER])) as (
+        _,
+        session,
+    ):
+        for member in (0, 1):
+            session.propose(session.call_mind(member, "propose"), member)
+        plans = {member: session.plan(member) for member in (0, 1)}
+        first = session.find_disagreement_probe(plans)
+        assert session.find_disagreement_probe(plans) == first and rolled == [2]
+        assert session.draw(plans) is not None and rolled == [2]

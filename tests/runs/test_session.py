@@ -12,10 +12,12 @@ from lakes import DOWN, LAKE, LEFT, NO_GOAL, NO_HOLES, RIGHT, TRUE, UP, bodies, 
 from minds import Scripted, replaced
 
 from lawbook.audit.report import audit_run
+from lawbook.core import validation
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.core.record import RESET, Action, Status
 from lawbook.core.results import Judgement, NoPlan, Plan, Prediction, Probe, ProgramError, Subgoal, VerdictKind
 from lawbook.errors import RefusedError, UsageError
+from lawbook.ledger import codec
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.ledger.ledger import EventKind, Ledger
 from lawbook.minds.base import Trigger
@@ -423,6 +425,34 @@ def test_a_ledger_whose_draws_name_frames_alone_goes_on_as_it_did(
         assert list(session.ahead) == [] and session.state.active_plan is not None
         assert play(session) is RunOutcome.WON and session.state.n_actions == 6
     assert audit_run(folder, strict=True).holds
+
+
+def test_what_a_mind_proposed_is_validated_and_packed_once(tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is judged is what the ledger holds, whatever becomes of the object meanwhile."""
+    calls: list[str] = []
+    validate, pack = validation.validate_proposal, codec.pack_proposal
+
+    def count_validate(proposal: object) -> Proposal:
+        calls.append("validate")
+        return validate(proposal)
+
+    def count_pack(ledger: Ledger, proposal: Proposal) -> dict[str, Any]:
+        calls.append("pack")
+        return pack(ledger, proposal)
+
+    monkeypatch.setattr(validation, "validate_proposal", count_validate)
+    for module in ("session", "mind_call"):
+        monkeypatch.setattr(f"lawbook.runs.{module}.pack_proposal", count_pack)
+    with start_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
+        proposal = session.call_mind(0, "propose")
+        assert calls == ["validate", "pack"]
+        assert proposal.files is not None
+        if isinstance(proposal.files, dict):
+            proposal.files["world_model_engine.py"] = "x = 1"
+        assert session.propose(proposal).admissible and calls == ["validate", "pack"]
+        assert session.state.members[0].hypothesis == TRUE
+        session.propose(Proposal(Decision.REPAIR_CODE, None, TRUE.files, "by hand"))
+        assert calls == ["validate", "pack"] * 2
 
 
 def test_the_state_is_a_fold_over_the_ledger(tmp_path: Path, host: Host) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from lawbook.agents.api.change_detection import describe_unchanged
+from lawbook.agents.api.context import CommandContext
 from lawbook.agents.api.external_mind import ExternalAgentMind, describe_missing_answers
 from lawbook.agents.api.notation import format_actions, parse_actions, parse_place
 from lawbook.agents.api.operation import OK, REFUSED, CommandResult
@@ -24,10 +24,6 @@ from lawbook.protocols import gate
 from lawbook.runs.state import RunOutcome
 from lawbook.verification.replay import verify as replayed
 from lawbook.worlds.world import explain_refusal
-
-if TYPE_CHECKING:
-    from lawbook.agents.api.dispatcher import CommandContext
-
 
 MAX_SIMULATED_ACTIONS = 200
 """Actions of one simulation."""
@@ -166,8 +162,8 @@ def plan(
     bare: bool = False,
 ) -> str | CommandResult:
     """The shortest way in the accepted program, within the budget, to the goal or to a subgoal."""
-    context.require_proposed()
-    result = context.session.plan(context.member, context.make_subgoal(subgoal, message), _make_limits(context, seconds, nodes))
+    _require_proposed(context)
+    result = context.session.plan(context.member, make_subgoal(subgoal, message, context), _make_limits(context, seconds, nodes))
     if isinstance(result, NoPlan):
         return CommandResult(
             f"no plan: {result.reason} {_suggest_search_limit(result)}Name a --subgoal, probe, or mend the model.", REFUSED
@@ -213,8 +209,8 @@ def execute(
     """Send a plan; without actions, plan first and send that. Every action is predicted on disk before it is sent.
 
     Where no model foresees anything, the first action that changes nothing stops the rest, unless `on`."""
-    context.require_proposed()
-    target = context.make_subgoal(subgoal, message)
+    _require_proposed(context)
+    target = make_subgoal(subgoal, message, context)
     requested_actions = chosen_actions = parse_actions(actions)
     if not chosen_actions:
         if not context.member_state.admissible:
@@ -405,6 +401,13 @@ def make_subgoal(text: str | None, message: str, context: CommandContext) -> Sub
     if text is None:
         return None
     return Subgoal(make_subgoal_source(text, context), message or text[:200])
+
+
+def _require_proposed(context: CommandContext) -> None:
+    """Raise RefusedError where the protocol needs a hypothesis and the workspace holds another than the accepted one."""
+    refusal = describe_unproposed_changes(context)
+    if refusal:
+        raise RefusedError(refusal)
 
 
 def describe_unproposed_changes(context: CommandContext) -> str | None:

@@ -6,62 +6,25 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from lawbook.agents.api import actions, status
+from lawbook.agents.api import status
+from lawbook.agents.api.context import CommandContext
 from lawbook.agents.api.notation import format_counterexample
 from lawbook.agents.api.operation import BUG, CLOSED, OK, REFUSED, WRONG, CommandResult, Operation, find_operation
 from lawbook.agents.api.operations import OPERATIONS, format_summary
 from lawbook.agents.api.usage import COMMAND_OP, UsageCounter
 from lawbook.agents.api.workspace import Workspace
 from lawbook.core import frame_text
-from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import Observation
-from lawbook.core.results import Subgoal, VerdictKind
+from lawbook.core.results import VerdictKind
 from lawbook.errors import LawbookError, RefusedError, UsageError
 from lawbook.ledger.codec import unpack_action
 from lawbook.ledger.ledger import Event, EventKind, read_observation
 from lawbook.runs.session import Session
-from lawbook.runs.state import Member
 
 MAX_NEWS_CHARACTERS = 2500
 """Characters of what others did, at most, in front of an answer."""
-
-
-@dataclass(frozen=True)
-class CommandContext:
-    """One command being answered: whose it is, and what it may use."""
-
-    dispatcher: CommandDispatcher
-    member: int
-    stdin: str = ""
-
-    @property
-    def session(self) -> Session:
-        return self.dispatcher.session
-
-    @property
-    def workspace(self) -> Workspace:
-        return self.dispatcher.workspaces[self.member]
-
-    @property
-    def member_state(self) -> Member:
-        """The state of the member whose door this is."""
-        return self.session.state.members[self.member]
-
-    def read_hypothesis(self) -> Hypothesis:
-        """What stands in the workspace now. Raises RefusedError where it cannot be read."""
-        return self.workspace.read_hypothesis(rulebook=self.session.protocol.needs_rulebook)
-
-    def require_proposed(self) -> None:
-        """Raises RefusedError where the protocol needs a hypothesis and the workspace holds another than the accepted one."""
-        refusal = actions.describe_unproposed_changes(self)
-        if refusal:
-            raise RefusedError(refusal)
-
-    def make_subgoal(self, text: str | None, message: str) -> Subgoal | None:
-        return actions.make_subgoal(text, message, self)
 
 
 class CommandDispatcher:
@@ -119,7 +82,9 @@ class CommandDispatcher:
             arguments = parse_arguments(operation)
             if self.failure is not None:
                 return CommandResult(_CLOSED_MESSAGE, CLOSED)
-            result = operation.handler(CommandContext(self, member, stdin), **arguments)
+            result = operation.handler(
+                CommandContext(self.session, self.workspaces[member], member, self.usage, stdin), **arguments
+            )
             return result if isinstance(result, CommandResult) else CommandResult(result)
 
         max_characters = OPERATIONS[name].max_characters if name in OPERATIONS else 1500
@@ -139,13 +104,10 @@ class CommandDispatcher:
         if (
             self.failure is None and not had_ended
         ):  # the command that ends the run is counted too, after its end; none that comes later
-            receipt = {"command": command, "characters": len(text), "refused": result.code != OK}
-            body = {"member": member, "call": self.usage.n_commands[member], "op": COMMAND_OP, "answer": None}
+            receipt: dict[str, float | int | str] = {"command": command, "characters": len(text), "refused": result.code != OK}
+            seconds = time.perf_counter() - started
             try:
-                self.session.event_log.append(
-                    EventKind.CALL, {**body, "seconds": time.perf_counter() - started, "receipt": receipt}
-                )
-                self.session.event_log.commit()
+                self.session.add_cost(member, self.usage.n_commands[member], COMMAND_OP, receipt, seconds)
             except LawbookError as error:
                 self.failure = error
         return CommandResult(text, result.code)

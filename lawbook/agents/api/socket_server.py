@@ -30,8 +30,7 @@ from lawbook.agents.api.framing import (
 from lawbook.agents.api.operation import BUG, REFUSED, WRONG, CommandResult
 from lawbook.agents.api.workspace import SOCKET, Workspace
 from lawbook.agents.api.workspace_setup import setup_workspace
-from lawbook.errors import LawbookError, RefusedError, UsageError
-from lawbook.ledger.ledger import EventKind
+from lawbook.errors import LawbookError, UsageError
 from lawbook.runs.folder import RunFolder
 from lawbook.runs.session import Session
 
@@ -193,7 +192,7 @@ class SocketServer:
         if not isinstance(text, str):
             return CommandResult("That is no request; use lawbook say.", WRONG)
         try:
-            say(self.dispatcher.session, text)
+            self.dispatcher.session.add_person_message(text)
         except LawbookError as error:
             return CommandResult(str(error), REFUSED)
         except Exception as error:
@@ -326,22 +325,6 @@ def open_server(session: Session, workspaces: Sequence[Path], folder: RunFolder 
         server = SocketServer(dispatcher, folder)
         stack.callback(server.close)
         yield server
-
-
-def say(session: Session, text: str) -> None:
-    """A person's words into the ledger: they reach the agents at their next command, and the run counts as assisted."""
-    session.event_log.append(EventKind.NOTE, {"text": validate_message(text, session.outcome), "by": "person"})
-    session.event_log.commit()
-
-
-def validate_message(text: str, ended: object) -> str:
-    """What a person may say. Raises RefusedError."""
-    message = text.strip()
-    if not message or len(message) > 2000:
-        raise RefusedError("Say something, in at most 2,000 characters.")
-    if ended:
-        raise RefusedError(f"The run has ended ({ended}); nobody can hear it any more.")
-    return message
 
 
 def _has_hung_up(sock: socket.socket) -> bool:

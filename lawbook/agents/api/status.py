@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from lawbook.agents.api.context import CommandContext
 from lawbook.agents.api.notation import format_actions, format_counterexample
 from lawbook.agents.api.workspace import FIDELITY, find_changed_files
 from lawbook.core import frame_text
@@ -13,10 +14,6 @@ from lawbook.core.record import RESET, Action, Observation, Status
 from lawbook.core.results import Verdict, VerdictKind
 from lawbook.errors import RefusedError
 from lawbook.runs.state import Member
-
-if TYPE_CHECKING:
-    from lawbook.agents.api.dispatcher import CommandContext
-
 
 _LOOK_HINT = "./law observe --tiles (or --runs, --objects)"
 
@@ -74,7 +71,7 @@ def _describe_unproposed(context: CommandContext) -> str:
 
 def show_budget(context: CommandContext) -> str:
     """What there was, what is left, and what reading has cost."""
-    session, usage, member = context.session, context.dispatcher.usage, context.member
+    session, usage, member = context.session, context.usage, context.member
     run_status = session.get_status()
     unpredicted_left = (
         "any number" if run_status.unpredicted_left is None else f"{min(run_status.unpredicted_left, run_status.actions_left):,}"

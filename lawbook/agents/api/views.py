@@ -5,19 +5,16 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lawbook.agents.api.context import CommandContext
 from lawbook.agents.api.notation import format_actions, format_counterexample, parse_cell, parse_place, parse_span
 from lawbook.agents.api.workspace import find_changed_files
 from lawbook.core import frame_text
 from lawbook.core.hypothesis import RULEBOOK, Hypothesis
 from lawbook.core.record import Observation, Status, Trajectory
 from lawbook.errors import RefusedError, UsageError
-
-if TYPE_CHECKING:
-    from lawbook.agents.api.dispatcher import CommandContext
 
 PAGE_LINES = 40
 """Lines of a list, where an answer is one."""

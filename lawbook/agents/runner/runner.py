@@ -25,9 +25,8 @@ from lawbook.agents.runner.agent_session import AgentSession
 from lawbook.agents.runner.claude import Claude
 from lawbook.agents.runner.codex import Codex
 from lawbook.arc.settings import GAMES_VARIABLE
-from lawbook.core import spending, validation
+from lawbook.core import spending
 from lawbook.errors import LawbookError, MindError, UsageError
-from lawbook.ledger.ledger import EventKind
 from lawbook.minds.agent import CodingAgentMind
 from lawbook.runs.folder import RunFolder
 from lawbook.runs.session import Session
@@ -159,16 +158,8 @@ class _MeteredDispatcher(CommandDispatcher):
 
     def log_cost(self, member: int, receipt: Mapping[str, float | int | str], seconds: float = 0.0) -> None:
         """What an agent cost, into the ledger, behind the end of the run too: there is nothing else that may come there."""
-        body = {
-            "member": member,
-            "call": self.agent_sessions[member].n_sessions,
-            "op": AGENT_OP,
-            "answer": None,
-            "seconds": seconds,
-        }
         try:
-            self.session.event_log.append(EventKind.CALL, body | {"receipt": validation.clean_receipt(receipt)})
-            self.session.event_log.commit()
+            self.session.add_cost(member, self.agent_sessions[member].n_sessions, AGENT_OP, receipt, seconds)
         except LawbookError as error:
             self.failure = self.failure or error
 
@@ -228,13 +219,8 @@ def _log_confinement(session: Session, agent_sessions: Sequence[AgentSession]) -
     """What the start-up probe found, for whoever reads the ledger."""
     for member, agent_session in enumerate(agent_sessions):
         confinement = agent_session.confinement
-        body = {
-            "text": f"{agent_session.cli.name}: {agent_session.version}. {confinement.summary}",
-            "by": "probe",
-            "member": member,
-        }
-        session.event_log.append(
-            EventKind.NOTE,
-            body | {"confinement": {"level": confinement.level, "rung": confinement.rung, "facts": dict(confinement.facts)}},
+        session.add_confinement(
+            member,
+            f"{agent_session.cli.name}: {agent_session.version}. {confinement.summary}",
+            {"level": confinement.level, "rung": confinement.rung, "facts": dict(confinement.facts)},
         )
-    session.event_log.commit()
