@@ -246,12 +246,13 @@ def _say(args: argparse.Namespace) -> int:
 def _queue_message(path: Path, text: str) -> int:
     """Nobody is there: it is heard when the run goes on."""
     from lawbook.agents.api.socket_server import validate_message
-    from lawbook.ledger.ledger import EventKind, Ledger
+    from lawbook.ledger.events import PERSON, NoteEvent
+    from lawbook.ledger.ledger import Ledger
     from lawbook.runs.state import fold_events
 
     with Ledger.open(path) as ledger:
         message = validate_message(text, fold_events(ledger).outcome)
-        ledger.append(EventKind.NOTE, {"text": message, "by": "person"})
+        ledger.write(NoteEvent(message, PERSON))
         ledger.commit()
     print("said; it is told when the run goes on, which counts as assisted")
     return 0

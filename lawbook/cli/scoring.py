@@ -121,6 +121,7 @@ def _score(args: argparse.Namespace) -> int:
 def _regress(args: argparse.Namespace) -> int:
     from lawbook.cli.run_lookup import find_run_folder, open_ledger
     from lawbook.core.results import Limits, ProgramError
+    from lawbook.ledger.events import OpenEvent
     from lawbook.planning.regression import replan_completed_levels
     from lawbook.runs.state import fold_events
     from lawbook.sandbox.host import Host
@@ -128,7 +129,7 @@ def _regress(args: argparse.Namespace) -> int:
     folder = find_run_folder(args.run, args.out)
     config = folder.load_config()
     with open_ledger(folder) as ledger:
-        state, spec = fold_events(ledger), next(ledger.read_events()).body["spec"]
+        state, spec = fold_events(ledger), next(ledger.read_data(OpenEvent)).spec
         hypothesis = state.members[args.member].hypothesis if 0 <= args.member < len(state.members) else None
         if hypothesis is None:
             raise UsageError(f"Member {args.member} of this run has no program; `lawbook history` shows what was tried.")
@@ -136,7 +137,7 @@ def _regress(args: argparse.Namespace) -> int:
             program = host.load(hypothesis.files)
             if isinstance(program, ProgramError):
                 raise UsageError(f"The program does not load: {program.reason}")
-            results = replan_completed_levels(program, state.record, tuple(spec["clicks"]), Limits(nodes=args.nodes))
+            results = replan_completed_levels(program, state.record, spec.clicks, Limits(nodes=args.nodes))
     for result in results:
         outcome = (
             f"planned in {result.planned_length} actions"

@@ -182,6 +182,17 @@ class Probe:
     question: str
 
 
+class RunOutcome(StrEnum):
+    """How a run ended."""
+
+    WON = "won"
+    BUDGET = "budget"
+    STUCK = "stuck"
+    FINISHED = "finished"
+    NONDETERMINISTIC = "nondeterministic"
+    IN_DOUBT = "in_doubt"
+
+
 @dataclass(frozen=True)
 class ExecutionResult:
     """What came of sending actions to the world.

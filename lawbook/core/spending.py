@@ -44,13 +44,6 @@ MAX_UNREPORTED_SECONDS = 120.0
 """Seconds that may pass between two events beyond what they tell: an answer of the world (60 at most), and what nobody measures."""
 
 
-def read_duration(body: Mapping[str, Any]) -> float:
-    """Seconds that an event says its own work took: a call of a mind, a search, a look at a proposal. 0: it says nothing."""
-    verdict = body.get("verdict")
-    seconds = body.get("seconds", verdict.get("seconds") if isinstance(verdict, Mapping) else None)
-    return float(seconds) if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds < 1e9 else 0.0
-
-
 @dataclass
 class Spending:
     """What a run has spent on its mind so far, folded from its CALL events: sums of receipts.
@@ -78,9 +71,9 @@ class Spending:
         self.n_unpriced += bool(n_tokens) and price is None
 
     def add_time(self, now: float, paused: bool, reported: float = 0.0) -> None:
-        """An event at `now` (seconds since 1970); paused: nothing went on since the last; told: what it says it took (`lasted`).
+        """An event at `now` (seconds since 1970); paused: nothing went on since the last; reported: seconds it says it took.
 
-        A clock that is set while the run plays takes nothing away, and adds no more than UNTOLD.
+        A clock that is set while the run plays takes nothing away, and adds no more than MAX_UNREPORTED_SECONDS.
         """
         if self.last_event_time is not None and not paused:
             self.active_seconds += min(max(0.0, now - self.last_event_time), reported + MAX_UNREPORTED_SECONDS)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 from lawbook.core import validation
-from lawbook.core.hypothesis import Hypothesis, Proposal
-from lawbook.core.record import RESET, Action
+from lawbook.core.hypothesis import Hypothesis, Proposal, Trigger
+from lawbook.core.record import RESET, Action, ActionKind
 from lawbook.core.results import (
     ExecutionResult,
     Judgement,
@@ -19,15 +19,16 @@ from lawbook.core.results import (
     Prediction,
     Probe,
     ProgramError,
+    RunOutcome,
     Subgoal,
     Verdict,
     VerdictKind,
 )
 from lawbook.errors import HostError, MindError, RefusedError
-from lawbook.ledger.codec import pack_plan, pack_proposal, unpack_exploration, unpack_proposal
+from lawbook.ledger.contents import load_exploration, load_proposal, store_plan, store_proposal
+from lawbook.ledger.events import DrawEvent, NoteEvent, OpenEvent, ProposeEvent, StoredProposal, StoredSubgoal
 from lawbook.ledger.git_versions import GitVersions
-from lawbook.ledger.ledger import EventKind
-from lawbook.minds.base import Case, Mind, Trigger, judge_by_citations
+from lawbook.minds.base import Case, Mind, judge_by_citations
 from lawbook.planning import disagreement, population
 from lawbook.planning.live_prediction import LivePredictor, retry_on_host_fault
 from lawbook.planning.planner import find_plan, roll
@@ -41,7 +42,7 @@ from lawbook.runs.case_builder import build_case
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.mind_tools import MindTools
 from lawbook.runs.queries import RunQueries
-from lawbook.runs.state import ActionKind, Member, RunOutcome
+from lawbook.runs.state import Member
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
 from lawbook.worlds.world import World
@@ -124,7 +125,10 @@ class Session(RunQueries):
         self._require_open()
         case = self.build_case(member, Trigger.EXPLORE if op == "explore" else None)
         answer = mind_call.call_mind(self.event_log, mind, self._get_member(member), op, case)
-        return unpack_proposal(ledger, answer) if op == "propose" else unpack_exploration(ledger, answer)
+        if isinstance(answer, StoredProposal):
+            return load_proposal(ledger, answer)
+        assert isinstance(answer, StoredSubgoal | Probe), "an answer to another question"
+        return load_exploration(ledger, answer)
 
     def refuse_exploration(self, member: int, reason: str) -> None:
         """Tell a mind that its exploration cannot be used. Too often on one record, and the run is stuck."""
@@ -149,8 +153,8 @@ class Session(RunQueries):
         m, proposal = self._get_member(member), validation.validate_proposal(proposal)
         if m.proposal is None or m.proposal[1] != proposal:  # else a crash came between this proposal and its verdict
             trigger = self.build_case(member).trigger
-            body = {"member": member, "why": trigger.value, "cause": (m.trigger or trigger).value, "at": self.state.n_actions}
-            self.event_log.append(EventKind.PROPOSE, {**body, **pack_proposal(self.event_log.ledger, proposal)})
+            stored = store_proposal(self.event_log.ledger, proposal)
+            self.event_log.append(ProposeEvent(member, trigger, m.trigger or trigger, self.state.n_actions, stored))
             self.event_log.commit()
         n_accepted, started_at = len(self.state.accepted_versions), time.perf_counter()
         assert m.proposal is not None
@@ -161,7 +165,7 @@ class Session(RunQueries):
         regressions = self._describe_regressions(m, m.proposal[1].apply_to(m.hypothesis)) if verdict.admissible else ""
         self.event_log.append_verdict(member, "proposal", verdict)
         if regressions:  # in one transaction with the verdict: a crash between the two would keep it from the mind for good
-            self.event_log.append(EventKind.NOTE, {"text": regressions})
+            self.event_log.append(NoteEvent(regressions))
         self.event_log.commit()
         for accepted_version in self.state.accepted_versions[n_accepted:]:
             self._predictor.drop_worker(member)
@@ -189,9 +193,10 @@ class Session(RunQueries):
         mind = self.mind
         if mind is None or not mind.proposes:
             return judge_by_citations(candidate)
-        return Judgement(
-            **mind_call.call_mind(self.event_log, mind, self._get_member(member), "judge", self.build_case(member), candidate)
-        )
+        case = self.build_case(member)
+        judgement = mind_call.call_mind(self.event_log, mind, self._get_member(member), "judge", case, candidate)
+        assert isinstance(judgement, Judgement), "an answer to another question"
+        return judgement
 
     def verify(self, member: int = 0) -> Verdict:
         """Replay the whole record once more with this member's program. Changes nothing. Raises RefusedError without a program."""
@@ -312,13 +317,12 @@ class Session(RunQueries):
 
     def _activate_plan(self, seq: int, plan: Plan, groups: list[list[int]], class_index: int) -> None:
         self._plan_predictions = plan.predictions
-        upcoming_frames = [
-            self.event_log.ledger.put_frame(prediction.frame) for prediction in self._plan_predictions
-        ]  # for whoever watches from elsewhere
-        self.event_log.append(EventKind.DRAW, {"classes": groups, "drawn": class_index, "plan": seq, "ahead": upcoming_frames})
+        put_frame = self.event_log.ledger.put_frame
+        upcoming_frames = tuple(put_frame(prediction.frame) for prediction in plan.predictions)  # for whoever watches elsewhere
+        self.event_log.append(DrawEvent(tuple(map(tuple, groups)), class_index, seq, upcoming_frames))
 
     def _append_plan_event(self, member: int, result: Plan | NoPlan, subgoal: Subgoal | None) -> int:
-        return self.event_log.append(EventKind.PLAN, pack_plan(self.event_log.ledger, member, result, subgoal)).seq
+        return self.event_log.append(store_plan(self.event_log.ledger, member, result, subgoal)).seq
 
     # -- acting --------------------------------------------------------------------------------------------------------------
 
@@ -412,12 +416,12 @@ class Session(RunQueries):
         self.event_log.commit()
         return result
 
-    def open(self, opening: Mapping[str, Any] | None = None) -> None:
+    def open(self, opening: OpenEvent | None = None) -> None:
         """Write the OPEN event (unless it stands already) and take the first observation (H_0), which costs nothing."""
         if len(self.record):
             raise RefusedError("The run has been opened; what starts a level anew is a reset, and costs an action.")
         if opening is not None:
-            self.event_log.append(EventKind.OPEN, opening)
+            self.event_log.append(opening)
             self.event_log.commit()
         self._executor.open()
         self.event_log.commit()
@@ -439,7 +443,7 @@ class Session(RunQueries):
     def note(self, text: str) -> None:
         """Keep a sentence for later calls of the mind."""
         self._require_open()
-        self.event_log.append(EventKind.NOTE, {"text": validation.validate_text(text, "A note")})
+        self.event_log.append(NoteEvent(validation.validate_text(text, "A note")))
         self.event_log.commit()
 
     def finish(self, outcome: RunOutcome, sentence: str) -> None:

@@ -25,7 +25,7 @@ def render(ledger: Ledger) -> str:
         offline_run = pack_run(
             run_index, ledger.path.parent.name, MAX_BYTES - len(body.encode()) - len(script) - len(style) - len(STYLE)
         )
-        title = f"{format_one_line(run_index.opening.run['world'])}: {offline_run.state}"
+        title = f"{format_one_line(run_index.opening.run.world)}: {offline_run.state}"
     digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
     return (

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lawbook.core.hypothesis import Hypothesis
-from lawbook.core.record import Frame, Status
+from lawbook.core.record import ActionKind, Frame, Status
 from lawbook.ledger.ledger import Ledger
-from lawbook.runs.state import ActionKind, State
+from lawbook.runs.state import State
 from lawbook.view.display_events import DisplayEvent, PredictionFailed, ProposalJudged, RunOpened, StepTaken
 from lawbook.view.formatting import (
     clean,
@@ -45,7 +45,7 @@ def render_body(ledger: Ledger) -> str:
     assert state is not None
     metrics, opening = builder.build(state, ledger), builder.opening
     assert opening is not None
-    renderer = _PageRenderer(ledger, opening.spec["palette"])
+    renderer = _PageRenderer(ledger, opening.spec.palette)
     parts = [
         *_render_header(metrics),
         *_render_levels(metrics),
@@ -212,11 +212,13 @@ class _PageRenderer:
         return "".join(parts)
 
     def _render_plan_section(self, section: PlanSection) -> str:
-        plan = section.plan_event.plan_body
+        plan = section.plan_event.plan
         interruption = (
-            "" if len(section.steps) == len(plan["actions"]) else f", stopped after {format_count(len(section.steps), 'action')}"
+            ""
+            if len(section.steps) == section.plan_event.n_actions
+            else f", stopped after {format_count(len(section.steps), 'action')}"
         )
-        search_summary = f"{plan['method']}, {format_count(plan['nodes'], 'state')} in {format_seconds(plan['seconds'])}"
+        search_summary = f"{plan.method}, {format_count(plan.nodes, 'state')} in {format_seconds(plan.seconds)}"
         text = f"<p><b>{escape(section.plan_event.line)}</b> <span class='dim'>{escape(search_summary)}{interruption}</span></p>"
         frames = section.read_frames(self._ledger) if len(section.steps) > 1 and self._boards_left else []
         return text + (

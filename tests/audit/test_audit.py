@@ -19,15 +19,14 @@ from minds import Scripted, as_proposal, replaced, worked_example
 from lawbook.arc.recording_io import export_run, import_recording
 from lawbook.audit.report import AuditReport, audit_run
 from lawbook.cli.main import main
-from lawbook.core.hypothesis import Decision, Proposal
+from lawbook.core.hypothesis import Decision, Proposal, Trigger
 from lawbook.core.record import RESET, Action
-from lawbook.core.results import Probe, Subgoal
-from lawbook.ledger.ledger import EventKind, Ledger
-from lawbook.minds.base import Trigger
+from lawbook.core.results import Probe, RunOutcome, Subgoal
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 from lawbook.view import html_report
 

@@ -20,15 +20,16 @@ from thinking import RECEIPT, Thinking
 from lawbook.cli import main
 from lawbook.core.hypothesis import Proposal
 from lawbook.core.record import Action
-from lawbook.core.results import Probe
+from lawbook.core.results import Probe, RunOutcome
 from lawbook.core.spending import MAX_UNREPORTED_SECONDS, Caps, Spending, check_caps, check_request, enforce_caps, read_duration
 from lawbook.errors import MindError, UsageError
-from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event, Ledger
 from lawbook.minds.base import Case, Mind
 from lawbook.runs.folder import RunConfig, RunFolder, list_runs
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import RunOutcome, State, fold_events
+from lawbook.runs.state import State, fold_events
 from lawbook.sandbox.host import Host
 
 

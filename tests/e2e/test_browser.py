@@ -22,7 +22,8 @@ from minds import Scripted
 from served import served
 
 from lawbook.core.hypothesis import Decision, Proposal
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from minds import Scripted, as_proposal, worked_example
 
-from lawbook.core.hypothesis import Hypothesis, Proposal
+from lawbook.core.hypothesis import Hypothesis, Proposal, Trigger
 from lawbook.core.record import Action, Record
-from lawbook.core.results import Judgement, Probe, Subgoal
+from lawbook.core.results import Judgement, Probe, RunOutcome, Subgoal
 from lawbook.errors import UsageError
-from lawbook.ledger.ledger import Event, EventKind
-from lawbook.minds.base import Case, Interface, Trigger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event
+from lawbook.minds.base import Case, Interface
 from lawbook.minds.fallback import FallbackMind, make_mind_with_fallback
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 
 LAKE = "gym:FrozenLake-v1?size=4"

@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from minds import Scripted, as_proposal, replaced, worked_example
 
-from lawbook.core.hypothesis import Decision, Proposal
-from lawbook.core.record import Action, Status, freeze
-from lawbook.core.results import Plan, Prediction, Probe
+from lawbook.core.hypothesis import Decision, Proposal, Trigger
+from lawbook.core.record import Action, ActionKind, Status, freeze
+from lawbook.core.results import Plan, Prediction, Probe, RunOutcome
 from lawbook.errors import RefusedError, UsageError
-from lawbook.ledger.ledger import Event, EventKind
-from lawbook.minds.base import Case, Trigger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event
+from lawbook.minds.base import Case
 from lawbook.planning.disagreement import find_disagreements as ways_of
 from lawbook.planning.population import DisagreementCandidate, build_disagreement, choose_disagreement
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.session import Session
-from lawbook.runs.state import ActionKind, RunOutcome
 from lawbook.sandbox.host import Host, Program
 
 LAKE = "gym:FrozenLake-v1?size=4"

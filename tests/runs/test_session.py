@@ -11,17 +11,18 @@ from typing import Any
 import pytest
 from minds import Scripted, replaced, worked_example
 
-from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
-from lawbook.core.record import RESET, Action, Status
-from lawbook.core.results import Judgement, NoPlan, Plan, Probe, Subgoal, VerdictKind
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, Trigger
+from lawbook.core.record import RESET, Action, ActionKind, Status
+from lawbook.core.results import Judgement, NoPlan, Plan, Probe, RunOutcome, Subgoal, VerdictKind
 from lawbook.errors import RefusedError, UsageError
+from lawbook.ledger.events import EventKind
 from lawbook.ledger.git_versions import GitVersions
-from lawbook.ledger.ledger import Event, EventKind, Ledger
-from lawbook.minds.base import Mind, Trigger
+from lawbook.ledger.ledger import Event, Ledger
+from lawbook.minds.base import Mind
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import ActionKind, RunOutcome, State, fold_events
+from lawbook.runs.state import State, fold_events
 from lawbook.sandbox.host import Host
 
 LAKE = "gym:FrozenLake-v1?size=4"

@@ -19,14 +19,14 @@ from test_confinement import processes
 
 from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
 from lawbook.core.record import Action
-from lawbook.core.results import Counterexample, Judgement, Limits, Plan, Probe, Subgoal, VerdictKind
+from lawbook.core.results import Counterexample, Judgement, Limits, Plan, Probe, RunOutcome, Subgoal, VerdictKind
 from lawbook.errors import HostError, LawbookError, MindError, RefusedError, UsageError, WorldError
-from lawbook.ledger.ledger import Event, EventKind
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 
 MEMORY = 400 + os.getpid() % 83  # tells our processes from everybody else's

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event, Ledger
 from lawbook.runs.folder import RunFolder
 
 

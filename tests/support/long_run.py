@@ -11,8 +11,10 @@ import numpy as np
 from lawbook.core.hypothesis import ENGINE, Decision, Proposal
 from lawbook.core.record import Action, Frame, Observation, Status
 from lawbook.core.results import Counterexample, MismatchRegion, Verdict, VerdictKind
-from lawbook.ledger.codec import pack_proposal, pack_verdict
-from lawbook.ledger.ledger import EventKind, Ledger, pack_observation
+from lawbook.ledger.body_parts import pack_verdict
+from lawbook.ledger.contents import store_observation, store_proposal
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.worlds.world import WorldSpec
 
@@ -92,7 +94,7 @@ class _Run:
         self._event(
             EventKind.CALL, member=0, op="propose", answer={}, seconds=1.5, receipt={"tokens": tokens, "dollars": tokens / 1e6}
         )
-        body = pack_proposal(self.ledger, Proposal(Decision.REVISE_RULEBOOK, rules, {ENGINE: code}, "It was told otherwise."))
+        body = store_proposal(self.ledger, Proposal(Decision.REVISE_RULEBOOK, rules, {ENGINE: code}, "It was told otherwise."))
         self._event(EventKind.PROPOSE, member=0, why=why, cause=why, **body)
         self._event(
             EventKind.VERDICT, member=0, about="proposal", verdict=pack_verdict(Verdict(VerdictKind.ADMISSIBLE, replayed=self.step))
@@ -116,7 +118,7 @@ class _Run:
     def _observe(self, action: Action | None, status: Status) -> None:
         frames = [*(self._frame(10 + k % 4) for k in range(self.animation if action else 0)), self._frame()]
         observation = Observation(tuple(frames), status, self.level, (1, 2, 3, 4))
-        self._event(EventKind.OBSERVE, **pack_observation(self.ledger, observation, action, self.trajectory))
+        self._event(EventKind.OBSERVE, **store_observation(self.ledger, observation, action, self.trajectory))
 
     def _event(self, kind: EventKind, **body: object) -> int:
         self.clock += 0.05

@@ -15,12 +15,13 @@ from typing import Any
 
 from minds import Scripted, as_proposal, replaced, worked_example
 
-from lawbook.core.hypothesis import Decision, Proposal
+from lawbook.core.hypothesis import Decision, Proposal, Trigger
 from lawbook.core.record import Action
 from lawbook.core.results import Probe, Subgoal
 from lawbook.errors import LawbookError, MindError
-from lawbook.ledger.ledger import Event, EventKind, Ledger
-from lawbook.minds.base import Mind, Trigger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event, Ledger
+from lawbook.minds.base import Mind
 from lawbook.minds.registry import make_mind
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run

@@ -31,7 +31,7 @@ from lawbook.agents.api.operation import BUG, REFUSED, WRONG, CommandResult
 from lawbook.agents.api.workspace import SOCKET, Workspace
 from lawbook.agents.api.workspace_setup import setup_workspace
 from lawbook.errors import LawbookError, RefusedError, UsageError
-from lawbook.ledger.ledger import EventKind
+from lawbook.ledger.events import PERSON, NoteEvent
 from lawbook.runs.folder import RunFolder
 from lawbook.runs.session import Session
 
@@ -330,7 +330,7 @@ def open_server(session: Session, workspaces: Sequence[Path], folder: RunFolder 
 
 def say(session: Session, text: str) -> None:
     """A person's words into the ledger: they reach the agents at their next command, and the run counts as assisted."""
-    session.event_log.append(EventKind.NOTE, {"text": validate_message(text, session.outcome), "by": "person"})
+    session.event_log.append(NoteEvent(validate_message(text, session.outcome), PERSON))
     session.event_log.commit()
 
 

@@ -15,7 +15,6 @@ from lawbook.agents.api.dispatcher import CommandDispatcher
 from lawbook.agents.api.external_mind import ExternalAgentMind
 from lawbook.agents.api.operation import CommandResult
 from lawbook.agents.api.socket_server import SocketServer
-from lawbook.agents.api.usage import AGENT_OP
 from lawbook.agents.api.workspace import Workspace
 from lawbook.agents.api.workspace_setup import setup_workspace
 from lawbook.agents.runner.agent_cli import AgentCLI, find_program
@@ -25,12 +24,12 @@ from lawbook.agents.runner.claude import Claude
 from lawbook.agents.runner.codex import Codex
 from lawbook.arc.settings import GAMES_VARIABLE
 from lawbook.core import spending, validation
+from lawbook.core.results import RunOutcome
 from lawbook.errors import LawbookError, MindError
-from lawbook.ledger.ledger import EventKind
+from lawbook.ledger.events import AGENT_OP, CONFINEMENT_PROBE, CallEvent, NoteEvent, RecordedConfinement
 from lawbook.minds.agent import CodingAgentMind
 from lawbook.runs.folder import RunFolder
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
 from lawbook.worlds.address import BY_PATH, WorldAddress
 
 AGENT_CLIS: Mapping[str, AgentCLI] = {cli.name: cli for cli in (Claude(), Codex())}
@@ -151,15 +150,10 @@ class _MeteredDispatcher(CommandDispatcher):
 
     def log_cost(self, member: int, receipt: Mapping[str, float | int | str], seconds: float = 0.0) -> None:
         """What an agent cost, into the ledger, behind the end of the run too: there is nothing else that may come there."""
-        body = {
-            "member": member,
-            "call": self.agent_sessions[member].n_sessions,
-            "op": AGENT_OP,
-            "answer": None,
-            "seconds": seconds,
-        }
+        number = self.agent_sessions[member].n_sessions
         try:
-            self.session.event_log.append(EventKind.CALL, body | {"receipt": validation.clean_receipt(receipt)})
+            receipt = validation.clean_receipt(receipt)
+            self.session.event_log.append(CallEvent(member, number, AGENT_OP, None, seconds, receipt))
             self.session.event_log.commit()
         except LawbookError as error:
             self.failure = self.failure or error
@@ -220,13 +214,7 @@ def _log_confinement(session: Session, agent_sessions: Sequence[AgentSession]) -
     """What the start-up probe found, for whoever reads the ledger."""
     for member, agent_session in enumerate(agent_sessions):
         confinement = agent_session.confinement
-        body = {
-            "text": f"{agent_session.cli.name}: {agent_session.version}. {confinement.summary}",
-            "by": "probe",
-            "member": member,
-        }
-        session.event_log.append(
-            EventKind.NOTE,
-            body | {"confinement": {"level": confinement.level, "rung": confinement.rung, "facts": dict(confinement.facts)}},
-        )
+        text = f"{agent_session.cli.name}: {agent_session.version}. {confinement.summary}"
+        recorded = RecordedConfinement(confinement.level, confinement.rung, dict(confinement.facts))
+        session.event_log.append(NoteEvent(text, CONFINEMENT_PROBE, member=member, confinement=recorded))
     session.event_log.commit()
