@@ -64,8 +64,8 @@ def encode(event: AnyEvent) -> Body:
     return _ENCODERS[type(event)](event)
 
 
-def decode(kind: EventKind, body: Mapping[str, Any]) -> AnyEvent:
-    """The event that a body tells. Raises MalformedEventError (a UsageError) for a body that no run writes."""
+def decode(kind: EventKind, body: Mapping[str, Any], label: str = "An event") -> AnyEvent:
+    """The event that a body tells; label: how a sentence names it. Raises MalformedEventError (a UsageError) for a body that no run writes."""
     try:
         return _DECODERS[kind](body)
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
@@ -73,7 +73,7 @@ def decode(kind: EventKind, body: Mapping[str, Any]) -> AnyEvent:
             raise
         reason = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise MalformedEventError(
-            f"What stands in the ledger as {kind} is no such event ({reason[:200]}); it was written by another version, or altered."
+            f"{label} ({kind}) cannot be read ({reason[:200]}); the ledger was written by another version, or altered."
         ) from error
 
 

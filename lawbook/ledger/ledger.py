@@ -53,7 +53,7 @@ class Event:
     @cached_property
     def data(self) -> AnyEvent:
         """What it tells. Raises MalformedEventError (a UsageError) for a body that no run writes."""
-        return decode(self.kind, self.body)
+        return decode(self.kind, self.body, f"Event {self.seq}")
 
 
 @dataclass

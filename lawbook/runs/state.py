@@ -30,6 +30,7 @@ from lawbook.ledger.events import (
 from lawbook.ledger.git_versions import AcceptedVersion
 from lawbook.ledger.ledger import Event, Ledger
 from lawbook.minds.base import PeerAction, Version
+from lawbook.ledger.settings import MalformedEventError
 from lawbook.protocols.gate import MAX_REFUSALS
 
 SIMPLIFY_GROWTH = 1.25
@@ -292,6 +293,8 @@ def fold_events(ledger: Ledger) -> State:
     for event in ledger:
         try:
             state.apply(event, ledger)
+        except MalformedEventError:
+            raise
         except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
             message = f"Event {event.seq} ({event.kind}) does not follow from those before it ({type(error).__name__}: {error})"
             raise UsageError(f"{message}; the ledger was written by another version, or altered.") from error

@@ -27,7 +27,7 @@ from lawbook.core.hypothesis import ENGINE
 from lawbook.core.record import RESET, Action, Record, Status
 from lawbook.core.results import ProgramError, RunOutcome, VerdictKind
 from lawbook.errors import UsageError
-from lawbook.ledger.events import EventKind
+from lawbook.ledger.events import EventKind, ObserveEvent
 from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder, list_runs
 from lawbook.runs.lifecycle import resume_run, start_run
@@ -435,7 +435,7 @@ def test_an_import_that_is_interrupted_leaves_nothing(tmp_path: Path, monkeypatc
     file.write_text("\n".join([with_()] * 9))
     pack, calls = recording_io.store_observation, [0]
 
-    def interrupted(*given: Any) -> dict[str, Any]:
+    def interrupted(*given: Any) -> ObserveEvent:
         calls[0] += 1
         if calls[0] == 5:
             raise KeyboardInterrupt

@@ -21,7 +21,7 @@ from hypothesis.extra import numpy as arrays
 from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
 from lawbook.errors import LawbookError, UsageError
 from lawbook.ledger.contents import StoredFrames, load_observation, store_observation
-from lawbook.ledger.events import EventKind
+from lawbook.ledger.events import EventKind, ObserveEvent
 from lawbook.ledger.ledger import GENESIS, Ledger
 from lawbook.runs.state import fold_events
 
@@ -47,8 +47,9 @@ def picture(*values: int) -> np.ndarray:
 
 
 def write_observation(ledger: Ledger, seen: Observation, action: Action | None, trajectory: int) -> Observation:
-    event = ledger.append(EventKind.OBSERVE, store_observation(ledger, seen, action, trajectory))
-    return load_observation(ledger, event.body)
+    data = ledger.write(store_observation(ledger, seen, action, trajectory)).data
+    assert isinstance(data, ObserveEvent)
+    return load_observation(ledger, data)
 
 
 def opened(ledger: Ledger, levels: int | None = None) -> None:
@@ -435,7 +436,8 @@ def test_any_observation_comes_back(tmp_path_factory: pytest.TempPathFactory, se
         ledger.commit()
     with Ledger.open(path, readonly=True) as ledger:
         (event,) = ledger
-        back = load_observation(ledger, event.body)
+        assert isinstance(event.data, ObserveEvent)
+        back = load_observation(ledger, event.data)
         assert event.body["action"] == [6, 3, 2]
         assert (back.status, back.level, back.available) == (seen.status, seen.level, seen.available)
         assert len(back.frames) == len(seen.frames) == len(kept.frames)
