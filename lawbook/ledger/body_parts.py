@@ -114,7 +114,7 @@ def unpack_counterexample(body: Mapping[str, Any]) -> Counterexample:
     )
 
 
-# -- what a value must be: JSON has few types, and none of them passes for another ---------------------------------------------------
+# -- what a value must be: JSON has few types, and none of them passes for another -----------------------------------------------
 
 
 def unpack_action(packed: Any) -> Action:

@@ -65,7 +65,10 @@ def encode(event: AnyEvent) -> Body:
 
 
 def decode(kind: EventKind, body: Mapping[str, Any], label: str = "An event") -> AnyEvent:
-    """The event that a body tells; label: how a sentence names it. Raises MalformedEventError (a UsageError) for a body that no run writes."""
+    """The event that a body tells; label: how a sentence names it.
+
+    Raises MalformedEventError (a UsageError) for a body that no run writes.
+    """
     try:
         return _DECODERS[kind](body)
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:

@@ -149,7 +149,7 @@ class VerdictEvent:
 
 @dataclass(frozen=True, slots=True)
 class IntendEvent:
-    """An action is announced before it is sent. plan_seq: the PLAN event it follows; predictions: of every member that may steer."""
+    """An action is announced before it is sent. plan_seq: the PLAN event it follows. predictions: by members that may steer."""
 
     action: Action
     kind: ActionKind
