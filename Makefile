@@ -16,12 +16,16 @@ help: ## this list
 play: setup ## play two worlds with the built-in mind, live (WORLD=..., MIND=..., ARGS='...')
 	@for world in $(foreach world,$(WORLD),'$(world)'); do $(BIN)/lawbook play "$$world" --mind $(MIND) $(ARGS) || exit; done
 
-# Every check runs even after one has failed; pytest comes last, so that its summary ends the output.
+# Every check runs even after one has failed. What measures time is tested first and alone (5: ARGS leave nothing of it to test);
+# the other tests come last, so that pytest's summary ends the output.
 CHECKS = failed=; \
 	for check in 'ruff check .' 'ruff format --check .' mypy; do \
 		echo "== $$check"; $(BIN)/$$check || failed="$$failed '$$check'"; \
 	done; \
-	echo "== pytest"; $(BIN)/pytest $(1) $(ARGS) || failed="$$failed 'pytest'"; \
+	echo "== pytest, what measures time"; \
+	$(BIN)/pytest -m 'timing and not torture $(1)' $(ARGS) || [ $$? = 5 ] || failed="$$failed 'pytest -m timing'"; \
+	echo "== pytest"; \
+	$(BIN)/pytest -m 'not timing and not torture $(1)' -n 2 --dist loadfile --durations=20 $(ARGS) || failed="$$failed 'pytest'"; \
 	[ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
 test: setup ## everything continuous integration checks: ruff, strict types, all tests
@@ -34,10 +38,11 @@ test-local: setup ## a real small language model, on this machine, plays a small
 	@LAWBOOK_LOCAL_MODEL=1 $(BIN)/pytest tests/e2e/test_local_model.py $(ARGS)
 
 check: setup ## the same without the slow tests
-	@$(call CHECKS,-m 'not slow')
+	@$(call CHECKS,and not slow)
 
-torture: setup ## kill and hinder runs at random, 300 times (ARGS='--kills 1000 --seed 7')
+torture: setup ## kill and hinder runs at random, 300 times (ARGS='--kills 1000 --seed 7'); properties with other examples each time
 	@$(BIN)/python tests/support/torture.py $(ARGS)
+	@HYPOTHESIS_PROFILE=torture $(BIN)/pytest -m 'hypothesis or torture' -n 2 --dist loadfile
 
 bench: setup ## measure (BENCH=bench/verify.py for one, ARGS='...' for its options)
 	@for bench in $(BENCH); do echo "== $$bench $(ARGS)"; $(BIN)/python $$bench $(ARGS) || exit 1; done

@@ -37,7 +37,7 @@ from lawbook.worlds.demo.puzzle import PuzzleGame
 class Maze(PuzzleGame):
     def __init__(self):
         made = build(Random("maze:0"))
-        super().__init__(made.stages, made.look, blinking=made.blinking)
+        super().__init__(made.stages, made.theme, blinking=made.blinking)
 """
 BLOCK = 50
 

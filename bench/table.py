@@ -177,7 +177,7 @@ def in_memory() -> Iterator[Path | None]:
 def synced(out: Path, count: int = 1000) -> list[float]:
     """Milliseconds for two pages appended and made durable: the least that an action waits for the disk."""
     found = []
-    with open(out / "sync", "wb", buffering=0) as file:
+    with open(out / "sync", "wb", buffering=0) as file:  # noqa: PTH123
         for _ in range(count):
             began = time.perf_counter()
             file.write(b"x" * 8192)

@@ -58,7 +58,7 @@ def _engine(files: tuple[tuple[str, str], ...]) -> Engine:
             return None
 
         def exec_module(self, module: ModuleType) -> None:
-            exec(_compiled(f"{module.__name__}.py", sources[f"{module.__name__}.py"]), module.__dict__)
+            exec(_compiled(f"{module.__name__}.py", sources[f"{module.__name__}.py"]), module.__dict__)  # noqa: S102 - ours
 
     finder = Finder()
     sys.meta_path.insert(0, finder)  # type: ignore[arg-type]

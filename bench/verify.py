@@ -26,7 +26,7 @@ from lawbook.verification.replay import compare_prediction, verify
 def reference_program() -> ModuleType:
     """The reference program in this very interpreter: the world of the benchmark, and the body of the bare loop."""
     module = ModuleType("reference_program")
-    exec(compile(reference.files()[ENGINE], ENGINE, "exec"), module.__dict__)
+    exec(compile(reference.files()[ENGINE], ENGINE, "exec"), module.__dict__)  # noqa: S102
     return module
 
 

@@ -165,7 +165,8 @@ def growth(address: str, actions: int, host: Host, out: Path) -> None:
         frames = sum(len(event.frames) for event in session.event_log.ledger.read_data(ObserveEvent))
         size = sum(path.stat().st_size for path in session.event_log.ledger.path.parent.glob("ledger.sqlite*")) / 2**20
         print(
-            f"  {session.state.n_actions:,} random actions in {len(record):,} trajectories, {frames:,} frames, ledger {size:.0f} MB:"
+            f"  {session.state.n_actions:,} random actions in {len(record):,} trajectories, {frames:,} frames, ledger "
+            f"{size:.0f} MB:"
         )
         print(f"  memory of all our processes: {begin:.0f} MB, then {end:.0f}: {end - begin:+.0f} MB (to be under 150)")
 
@@ -191,7 +192,7 @@ def measure(address: str, settings: argparse.Namespace, host: Host, out: Path) -
 def disk(folder: Path, count: int = 300) -> float:
     """Median milliseconds of 4 KiB appended and made durable: what no action can be quicker than."""
     seconds = []
-    with open(folder / "sync", "wb", buffering=0) as file:
+    with open(folder / "sync", "wb", buffering=0) as file:  # noqa: PTH123
         for _ in range(count):
             began = time.perf_counter()
             file.write(b"x" * 4096)

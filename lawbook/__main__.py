@@ -9,7 +9,7 @@ _TOO_OLD = (
 
 
 def main() -> int:
-    if sys.version_info < (3, 12):
+    if sys.version_info < (3, 12):  # noqa: UP036
         sys.stderr.write(_TOO_OLD.format(*sys.version_info[:2]))  # whoever calls a Python by its name has not asked pip
         return 2
     from lawbook.cli.main import main as run_command_line

@@ -150,7 +150,10 @@ class _Auditor:
         n_unpredicted = event_audit.n_announced - event_audit.n_predicted
         unpredicted_text = f"; {n_unpredicted:,} without one, for a reason" if n_unpredicted else ""
         imported_text = f"{_format_count(event_audit.n_imported, 'line')} of a recording; " if event_audit.n_imported else ""
-        intents_text = f"{imported_text}{_format_count(event_audit.n_announced, 'action')} announced before what came of it, {event_audit.n_predicted:,} with a prediction{unpredicted_text}"
+        intents_text = (
+            f"{imported_text}{_format_count(event_audit.n_announced, 'action')} announced before what came of "
+            f"it, {event_audit.n_predicted:,} with a prediction{unpredicted_text}"
+        )
         yield self._make_line("intents", intents_text)
         is_unchecked = hypothesis_audit.choices and not self.strict
         unchecked_text = (
@@ -160,11 +163,13 @@ class _Auditor:
         )
         yield self._make_line(
             "plans",
-            f"{_format_count(hypothesis_audit.plans, 'plan')}, each of a version that was admissible; {hypothesis_audit.n_draws:,} drawn, and kept to{unchecked_text}",
+            f"{_format_count(hypothesis_audit.plans, 'plan')}, each of a version that was admissible; "
+            f"{hypothesis_audit.n_draws:,} drawn, and kept to{unchecked_text}",
         )
         yield self._make_line(
             "predictions",
-            f"{event_audit.n_compared:,} compared again; {_format_count(hypothesis_audit.n_mismatches, 'fall')}, told where it happened",
+            f"{event_audit.n_compared:,} compared again; {_format_count(hypothesis_audit.n_mismatches, 'fall')}, told "
+            f"where it happened",
         )
         accepted_text = _format_count(hypothesis_audit.accepted_versions, "accepted version")
         yield self._make_line(
@@ -246,7 +251,10 @@ class _Auditor:
 
     def _check_programs(self) -> AuditLine:
         hypothesis_audit = self.event_audit.hypothesis_audit
-        counts_text = f"{_format_count(hypothesis_audit.lifetimes, 'version')}, {_format_count(hypothesis_audit.refusals, 'refusal')} and {_format_count(hypothesis_audit.plans, 'plan')}"
+        counts_text = (
+            f"{_format_count(hypothesis_audit.lifetimes, 'version')}, "
+            f"{_format_count(hypothesis_audit.refusals, 'refusal')} and {_format_count(hypothesis_audit.plans, 'plan')}"
+        )
         if not self.strict:
             return AuditLine("programs", None, f"{counts_text} not run again; --strict does")
         try:

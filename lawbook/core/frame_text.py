@@ -356,7 +356,10 @@ def _describe_move(change: Change, before: Grid, after: Grid) -> str:
 def _describe_change(change: Change) -> str:
     rows = f"row {change.top}" if change.top == change.bottom else f"rows {change.top}-{change.bottom}"
     columns = f"column {change.left}" if change.left == change.right else f"columns {change.left}-{change.right}"
-    return f"{rows}, {columns}: {_format_count(change.cells, 'cell')}, {_format_colours(change.before)} -> {_format_colours(change.after)}"
+    return (
+        f"{rows}, {columns}: {_format_count(change.cells, 'cell')}, {_format_colours(change.before)} -> "
+        f"{_format_colours(change.after)}"
+    )
 
 
 def _format_cells(frame: Grid, max_colour: int) -> list[str]:

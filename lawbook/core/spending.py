@@ -89,7 +89,8 @@ def check_caps(caps: Caps, spending: Spending, pending_receipt: Mapping[str, Any
     total.active_seconds += time.monotonic() - spending.last_event_clock
     if caps.dollars is not None and total.n_unpriced:
         raise MindError(
-            f"The cap of {_format_money(caps.dollars)} cannot be kept: the price of {_make_count_formatter('call')(total.n_unpriced)} is not known. "
+            f"The cap of {_format_money(caps.dollars)} cannot be kept: the price of "
+            f"{_make_count_formatter('call')(total.n_unpriced)} is not known. "
             "Start a run without --max-dollars, and cap --max-tokens or --max-calls instead."
         )
     for name, cap, used, format_amount in (
@@ -100,7 +101,8 @@ def check_caps(caps: Caps, spending: Spending, pending_receipt: Mapping[str, Any
     ):
         if cap is not None and used >= cap:
             raise MindError(
-                f"The cap of {format_amount(cap)} is reached ({format_amount(used)} used); resume the run with a higher --max-{name}."
+                f"The cap of {format_amount(cap)} is reached ({format_amount(used)} used); resume the run with a higher "
+                f"--max-{name}."
             )
 
 

@@ -182,6 +182,7 @@ def format_accuracy(accuracy: OneStepAccuracy) -> str:
     reproduction = "reproduces" if accuracy.admissible else "DOES NOT reproduce"
     lines += [
         f"initialised anew {accuracy.n_restarts} times; {reproduction} the training exactly",
-        f"description {accuracy.description_bytes:,} bytes, {accuracy.n_rules} rules, {accuracy.n_exceptions} exceptions; reflection {accuracy.seconds:.2f} s",
+        f"description {accuracy.description_bytes:,} bytes, {accuracy.n_rules} rules, {accuracy.n_exceptions} exceptions; "
+        f"reflection {accuracy.seconds:.2f} s",
     ]
     return "\n".join(lines)

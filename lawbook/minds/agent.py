@@ -50,7 +50,8 @@ class CodingAgentSource:
         agent, _, model = argument.partition(":")
         if agent not in AGENTS:
             raise UsageError(
-                f"There is no agent {agent!r} to put at the wheel; write --mind {' or --mind '.join(f'coder:{known_agent}' for known_agent in AGENTS)}."
+                f"There is no agent {agent!r} to put at the wheel; write --mind "
+                f"{' or --mind '.join(f'coder:{known_agent}' for known_agent in AGENTS)}."
             )
         return CodingAgentMind(agent, model)
 

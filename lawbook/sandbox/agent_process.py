@@ -329,12 +329,12 @@ def _wait_and_clean_up(control: socket.socket, child: int, *, own_pid_namespace:
 
 def _list_children() -> list[int]:
     own_pid = os.getpid()
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and _read_parent_pid(name) == own_pid]
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and _read_parent_pid(name) == own_pid]  # noqa: PTH208
 
 
 def _read_parent_pid(name: str) -> int:
     try:
-        with open(f"/proc/{name}/stat", "rb") as file:
+        with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
             return int(file.read().rpartition(b")")[2].split()[1])
     except OSError:
         return 0

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 # pathlib is not loaded here: this runs in a bare interpreter, while its file tree is changed under it.
+# ruff: noqa: PTH102, PTH103, PTH110, PTH112, PTH114, PTH115, PTH118, PTH120, PTH123, PTH211
 
 libc = ctypes.CDLL(None, use_errno=True)
 

@@ -30,7 +30,7 @@ class Zygote:
 
     def __init__(self, hash_seed: int, memory: int) -> None:
         ours, theirs = socket.socketpair()
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close()
         roots = dict.fromkeys(str(Path(module.__path__[0]).parent) for module in (lawbook, np))
         environment = {"PYTHONHASHSEED": str(hash_seed), "OPENBLAS_NUM_THREADS": "1"}
         if "LD_LIBRARY_PATH" in os.environ:  # some interpreters do not find their own library without

@@ -97,7 +97,7 @@ def _install_perception() -> None:
 
 def _list_standard_library() -> list[str]:
     """Everything in the folders of the standard library but what was installed into them."""
-    folders = [folder for folder in sys.path if os.path.isdir(folder)]
+    folders = [folder for folder in sys.path if os.path.isdir(folder)]  # noqa: PTH112 - pathlib would have to be loaded
     return [
         entry.path for folder in folders for entry in os.scandir(folder) if entry.name not in ("site-packages", "dist-packages")
     ]

@@ -97,7 +97,8 @@ class DeterminismChecker:
             return None
         sentence = (
             f"The world is not deterministic: action {action} follows the same actions from the same start of level {first.level} "
-            f"at step {earlier.step} of trajectory {earlier.trajectory} and at step {outcome.step} of trajectory {outcome.trajectory}, "
+            f"at step {earlier.step} of trajectory {earlier.trajectory} and at step {outcome.step} of trajectory "
+            f"{outcome.trajectory}, "
             f"but {_describe_difference(earlier, outcome)}."
         )
         return Contradiction((earlier.trajectory, earlier.step), (outcome.trajectory, outcome.step), sentence)

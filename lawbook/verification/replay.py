@@ -246,7 +246,8 @@ def _find_unrepeatable_mismatch(
     )
     return ProgramError(
         "unrepeatable",
-        f"Replayed twice, in two interpreters with different hash seeds, the program showed different things: {counterexample.text} And "
+        "Replayed twice, in two interpreters with different hash seeds, the program showed different things: "
+        f"{counterexample.text} And "
         f"{second_outcome} {_ADVICE}.",
         counterexample.trajectory,
         counterexample.step,

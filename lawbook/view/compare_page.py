@@ -60,7 +60,10 @@ class _ComparedRun:
     @property
     def title(self) -> str:
         metrics = self.metrics
-        player = f"{metrics.mind}{f' x {metrics.population}' if metrics.population > 1 else ''} under {metrics.protocol}, seed {metrics.seed}"
+        player = (
+            f"{metrics.mind}{f' x {metrics.population}' if metrics.population > 1 else ''} under {metrics.protocol}, "
+            f"seed {metrics.seed}"
+        )
         return player if self.is_same_world else f"{metrics.world}: {player}"
 
     @property
@@ -122,7 +125,8 @@ def _render_table(runs: Sequence[_ComparedRun]) -> Iterator[str]:
             else None
         )
         cells = (
-            f'<td class="n{" best" if best is not None and value == best else ""}">{escape("-" if value is None else format_value(value))}</td>'
+            f'<td class="n{" best" if best is not None and value == best else ""}">'
+            f"{escape('-' if value is None else format_value(value))}</td>"
             for value in values
         )
         if any(value is not None for value in values):
@@ -187,7 +191,10 @@ def _render_levels(runs: Sequence[_ComparedRun]) -> Iterator[str]:
             baseline_mark = (
                 "" if level.baseline is None else f'<i style="left:{min(100 * level.baseline / max_actions, 100):.1f}%"></i>'
             )
-            bar = f'<div class="bar" style="--of:{run.colour}"><b style="width:{100 * level.actions / max_actions:.1f}%"></b>{baseline_mark}</div>'
+            bar = (
+                f'<div class="bar" style="--of:{run.colour}"><b '
+                f'style="width:{100 * level.actions / max_actions:.1f}%"></b>{baseline_mark}</div>'
+            )
             yield f"<td>{level.actions:,}{'' if level.completed else ', not completed'}{bar}</td>"
         yield "</tr>"
     yield "</tbody></table></div>"

@@ -65,7 +65,10 @@ class ModelCosts:
         ]
         yield "model calls", f"{sum(self.calls.values()):,} ({calls}): {', '.join(request_counts)}"
         tokens_an_action = f"; {self.tokens / n_actions:,.0f} an action" if n_actions else ""
-        token_split = f"{self.input:,} in ({format_percent(self.cached, self.input)} cached), {self.output:,} out ({self.reasoning:,} reasoning)"
+        token_split = (
+            f"{self.input:,} in ({format_percent(self.cached, self.input)} cached), {self.output:,} out "
+            f"({self.reasoning:,} reasoning)"
+        )
         yield "tokens", f"{token_split if self.input or self.output else format(self.tokens, ',')}{tokens_an_action}"
         unpriced_note = f"the price of {format_count(self.unpriced, 'call')} is not known" if self.unpriced else ""
         dollar_text = f"{self.dollars:,.4g}" + (f"; {self.dollars / n_actions:,.2g} an action" if n_actions else "")

@@ -56,8 +56,8 @@ class RunOpened(DisplayEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class StepTaken(DisplayEvent):
-    """An action and what came back. intent: how it was announced. frames, level, status: of the observation; before: the settled frame
-    before it. exact: member -> whether its prediction came true (None: not compared). level_before: the level it was sent in."""
+    """An action and what came back. intent: how it was announced. frames, level, status: of the observation;
+    previous_frame: the settled one before it. exact_by_member: member -> whether its prediction came true (None: not compared). level_before: the level it was sent in."""
 
     action: Action
     intent: IntendEvent
@@ -142,7 +142,10 @@ class ProposalJudged(DisplayEvent):
         replay_summary = (
             f"replays all {format_count(self.verdict.replayed, 'step')}" if self.verdict.replayed else "nothing on record to replay"
         )
-        return f"{self.member_label}v{self.version} accepted:{rule_changes} {replay_summary}, {self.new_hypothesis.description_bytes:,} bytes"
+        return (
+            f"{self.member_label}v{self.version} accepted:{rule_changes} {replay_summary}, "
+            f"{self.new_hypothesis.description_bytes:,} bytes"
+        )
 
     @property
     def mood(self) -> str:
@@ -165,7 +168,10 @@ class PredictionFailed(DisplayEvent):
     @property
     def line(self) -> str:
         counterexample = self.verdict.counterexample
-        return f"{self.member_label}wrong: {describe_counterexample(counterexample) if counterexample else extract_first_sentence(self.verdict.reason, 300)}"
+        return (
+            f"{self.member_label}wrong: "
+            f"{describe_counterexample(counterexample) if counterexample else extract_first_sentence(self.verdict.reason, 300)}"
+        )
 
     @property
     def mood(self) -> str:
@@ -272,7 +278,10 @@ def describe_counterexample(counterexample: Counterexample) -> str:
     top = min(region.top for region in counterexample.regions)
     left = min(region.left for region in counterexample.regions)
     bottom, right = max(region.bottom for region in counterexample.regions), max(region.right for region in counterexample.regions)
-    return f"{subject}, {format_count(counterexample.cells, 'cell')} in {_format_span('row', top, bottom)}, {_format_span('column', left, right)}"
+    return (
+        f"{subject}, {format_count(counterexample.cells, 'cell')} in {_format_span('row', top, bottom)}, "
+        f"{_format_span('column', left, right)}"
+    )
 
 
 def _format_span(name: str, first: int, last: int) -> str:

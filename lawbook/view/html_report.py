@@ -46,6 +46,7 @@ def _embed_data(offline_run: OfflineRun) -> str:
         *((f"frames{k}", frames) for k, frames in enumerate(offline_run.frames)),
     ]
     return "\n".join(
-        f'<script type="text/plain" id="{name}" data-run="{plain_html.escape(offline_run.name)}">{b64encode(blob).decode()}</script>'
+        f'<script type="text/plain" id="{name}" data-run="{plain_html.escape(offline_run.name)}">'
+        f"{b64encode(blob).decode()}</script>"
         for name, blob in blobs
     )

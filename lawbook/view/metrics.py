@@ -290,7 +290,7 @@ class RunMetricsBuilder:
 def compute_metrics(ledger: Ledger) -> RunMetrics:
     """The numbers of a whole ledger. Raises UsageError when it has no opening."""
     builder, state = RunMetricsBuilder(), None
-    for event, state in read_display_events(ledger):
+    for event, state in read_display_events(ledger):  # noqa: B007
         builder.add(event)
     assert state is not None
     return builder.build(state, ledger)

@@ -39,7 +39,7 @@ MAX_BOARDS, MAX_DIFF_LINES, MAX_TOTAL_DIFF_LINES, MAX_LINE_CHARACTERS, MAX_ENTRI
 def render_body(ledger: Ledger) -> str:
     """What stands in the body of a page with the style sheet of style.py. Raises UsageError when the ledger has no opening."""
     sections, builder, state = [], RunMetricsBuilder(), None
-    for section, state in read_sections(ledger):
+    for section, state in read_sections(ledger):  # noqa: B007
         sections.append(section)
         builder.add(section.plan_event if isinstance(section, PlanSection) else section)
     assert state is not None
@@ -66,8 +66,14 @@ def _render_header(metrics: RunMetrics) -> Iterator[str]:
     is_won = metrics.outcome == "won"
     yield f'<header><p class="brand">lawbook</p><h1>{escape(metrics.world)}</h1>'
     population = f", {metrics.population} members" if metrics.population > 1 else ""
-    yield f"<p>{escape(metrics.mind)} under {escape(metrics.protocol)}{population}, seed {metrics.seed}, budget {format_count(metrics.budget, 'action')}</p>"
-    yield f'<p class="outcome {"good" if is_won else "bad"}"><b>{escape(metrics.outcome or "not ended")}</b> {escape(format_one_line(metrics.sentence))}</p>'
+    yield (
+        f"<p>{escape(metrics.mind)} under {escape(metrics.protocol)}{population}, seed {metrics.seed}, budget "
+        f"{format_count(metrics.budget, 'action')}</p>"
+    )
+    yield (
+        f'<p class="outcome {"good" if is_won else "bad"}"><b>{escape(metrics.outcome or "not ended")}</b> '
+        f"{escape(format_one_line(metrics.sentence))}</p>"
+    )
     level_total = f" of {metrics.levels}" if metrics.levels else ""
     baseline_note = f"{metrics.baseline} {metrics.completed_baseline:,}" if metrics.completed_baseline else ""
     tiles = [
@@ -106,7 +112,10 @@ def _render_levels(metrics: RunMetrics) -> Iterator[str]:
         f"{n_actions:,} {name} ({format_percent(n_actions, metrics.actions)})"
         for name, n_actions in metrics.actions_by_kind.items()
     )
-    yield f"</table><p class='dim'>Of {format_count(metrics.actions, 'action')}: {kinds}. The mark in a bar is the {escape(metrics.baseline)} count.</p>"
+    yield (
+        f"</table><p class='dim'>Of {format_count(metrics.actions, 'action')}: {kinds}. The mark in a bar is the "
+        f"{escape(metrics.baseline)} count.</p>"
+    )
 
 
 def _render_final_texts(state: State) -> Iterator[str]:
@@ -115,7 +124,10 @@ def _render_final_texts(state: State) -> Iterator[str]:
             continue
         member_note = f" of member {member.index}" if len(state.members) > 1 else ""
         standing = "as it stands" if member.admissible else "accepted last, and falsified since"
-        yield f"<h2>Rulebook{member_note}, {standing}</h2><pre class='book'>{escape(truncate_text(member.hypothesis.rulebook, MAX_TEXT_CHARACTERS))}</pre>"
+        yield (
+            f"<h2>Rulebook{member_note}, {standing}</h2><pre "
+            f"class='book'>{escape(truncate_text(member.hypothesis.rulebook, MAX_TEXT_CHARACTERS))}</pre>"
+        )
         yield f"<h2>Program{member_note}</h2>"
         for name, text in list(collect_texts(member.hypothesis).items())[1:]:
             yield f"<details><summary>{escape(name)} <small>{format_count(len(text.splitlines()), 'line')}</small></summary>"
@@ -124,7 +136,10 @@ def _render_final_texts(state: State) -> Iterator[str]:
 
 def _render_footer(metrics: RunMetrics, opening: RunOpened) -> Iterator[str]:
     versions = ", ".join(f"{name} {number}" for name, number in opening.versions.items())
-    yield f"<footer><p>Began {format_timestamp(metrics.started_at)}. Sandbox: {escape(metrics.sandbox or 'unknown')}. {escape(versions)}.</p>"
+    yield (
+        f"<footer><p>Began {format_timestamp(metrics.started_at)}. Sandbox: {escape(metrics.sandbox or 'unknown')}. "
+        f"{escape(versions)}.</p>"
+    )
     yield f"<p>Ledger of {format_count(metrics.events, 'event')}, head <code>{escape(metrics.head)}</code>. "
     yield "The chain shows edits of anything before it; kept elsewhere, it also shows a ledger cut or written anew.</p></footer>"
 
@@ -168,7 +183,8 @@ class _PageRenderer:
             return ""
         heading = f"version {event.version} accepted" if event.is_accepted else f"proposal {event.number} refused"
         parts = [
-            f"<p><b>{heading}</b> <span class='dim'>member {event.member}, {event.decision}, asked because of {escape(event.trigger)}; "
+            f"<p><b>{heading}</b> <span class='dim'>member {event.member}, {event.decision}, asked because of "
+            f"{escape(event.trigger)}; "
             f"{format_count(event.verdict.replayed, 'step')} replayed in {format_seconds(event.verdict.seconds)}</span></p>"
         ]
         if event.diagnosis.strip():
@@ -188,7 +204,8 @@ class _PageRenderer:
             return ""
         classes = {"+": "new", "-": "gone", "@": "at"}
         rendered_lines = "".join(
-            f'<span class="{"file" if line[:3] in ("+++", "---") else classes.get(line[:1], "")}">{escape(line[:MAX_LINE_CHARACTERS])}'
+            f'<span class="{"file" if line[:3] in ("+++", "---") else classes.get(line[:1], "")}">'
+            f"{escape(line[:MAX_LINE_CHARACTERS])}"
             f"{'…' * (len(line) > MAX_LINE_CHARACTERS)}\n</span>"
             for line in lines[:n_shown]
         )
@@ -242,8 +259,10 @@ class _PageRenderer:
             f'<polyline class="under" points="{path_points}"/><polyline class="way" points="{path_points}"/>' if path_points else ""
         )
         return (
-            f'<figure><div class="board" style="width:{board_width}px;height:{round(board_width * height / width)}px;background:{colour}">'
-            f'<img alt="" src="{encode_data_uri(frame, self._palette)}"><svg viewBox="0 0 {width} {height}" preserveAspectRatio="none">'
+            f'<figure><div class="board" style="width:{board_width}px;height:'
+            f'{round(board_width * height / width)}px;background:{colour}">'
+            f'<img alt="" src="{encode_data_uri(frame, self._palette)}"><svg viewBox="0 0 {width} {height}" '
+            f'preserveAspectRatio="none">'
             f"{marks}{route}</svg></div><figcaption>{escape(caption)}</figcaption></figure>"
         )
 

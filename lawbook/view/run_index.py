@@ -36,7 +36,7 @@ class FramelessLedger(Ledger):
 
     _PLACEHOLDER = np.zeros((1, 1), np.uint8)
 
-    def frame(self, name: str) -> Frame:
+    def get_frame(self, name: str) -> Frame:
         return self._PLACEHOLDER
 
     def read_frame(self, name: str) -> Frame:
@@ -47,7 +47,7 @@ class FramelessLedger(Ledger):
 @dataclass(slots=True)
 class Step:
     """One observation. number: actions sent by then (0: first sight). frames: ids, the settled one last; level: now being played.
-    told: None at first sight. after: what happened between it and the next action."""
+    event: None at first sight. later_events: what happened between it and the next action."""
 
     number: int
     frames: tuple[str, ...]

@@ -83,9 +83,8 @@ def render(ledger: Ledger) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
         f'aria-label="{_escape(_format_sentence(metrics))}" font-family="{_SANS}">\n'
-        f'<rect x="1" y="1" width="{WIDTH - 2}" height="{height - 2}" rx="16" fill="{_BACKGROUND_COLOUR}" stroke="{_EDGE_COLOUR}"/>\n'
-        + "\n".join(body)
-        + "\n</svg>\n"
+        f'<rect x="1" y="1" width="{WIDTH - 2}" height="{height - 2}" rx="16" fill="{_BACKGROUND_COLOUR}" '
+        f'stroke="{_EDGE_COLOUR}"/>\n' + "\n".join(body) + "\n</svg>\n"
     )
 
 
@@ -175,8 +174,14 @@ def _find_key_mismatch(
 def _describe_mismatch(mismatch: PredictionFailed) -> str:
     counterexample = mismatch.verdict.counterexample
     if counterexample is None or counterexample.expected is counterexample.predicted:
-        return f"{format_count(counterexample.cells if counterexample else 0, 'cell')} after action {mismatch.action}. Explain it, and all before."
-    return f"after action {mismatch.action} {_STATUS_PHRASES[counterexample.predicted]} was expected, and {_STATUS_PHRASES[counterexample.expected]} came."
+        return (
+            f"{format_count(counterexample.cells if counterexample else 0, 'cell')} after action {mismatch.action}. "
+            "Explain it, and all before."
+        )
+    return (
+        f"after action {mismatch.action} {_STATUS_PHRASES[counterexample.predicted]} was expected, and "
+        f"{_STATUS_PHRASES[counterexample.expected]} came."
+    )
 
 
 _STATUS_PHRASES = {
@@ -188,7 +193,10 @@ _STATUS_PHRASES = {
 
 
 def _render_head(metrics: RunMetrics) -> Iterator[str]:
-    yield f'<text x="{MARGIN}" y="36" font-size="19" font-weight="700" fill="{_TEXT_COLOUR}">{_escape(format_one_line(metrics.world, 60))}</text>'
+    yield (
+        f'<text x="{MARGIN}" y="36" font-size="19" font-weight="700" '
+        f'fill="{_TEXT_COLOUR}">{_escape(format_one_line(metrics.world, 60))}</text>'
+    )
     yield f'<text x="{MARGIN}" y="57" font-size="13" fill="{_DIM_COLOUR}">{_escape(_format_sentence(metrics))}</text>'
 
 
@@ -199,7 +207,8 @@ def _format_sentence(metrics: RunMetrics) -> str:
         else format_count(metrics.levels_completed, "level")
     )
     return format_one_line(
-        f"A run of the mind {metrics.mind} under {metrics.protocol}: {levels} in {format_count(metrics.actions, 'action')}, {metrics.versions} versions.",
+        f"A run of the mind {metrics.mind} under {metrics.protocol}: {levels} in "
+        f"{format_count(metrics.actions, 'action')}, {metrics.versions} versions.",
         140,
     )
 
@@ -229,7 +238,10 @@ def _render_board(panel: PicturePanel, palette_name: str, x: int, y: int) -> Ite
         size = 4.5 / scale
         yield f'<circle cx="{column:g}" cy="{row:g}" r="{size:g}" fill="#fff" stroke="#000" stroke-width="{size / 3:g}"/>'
     yield "</g>"
-    yield f'<rect x="{x - 0.5}" y="{y - 0.5}" width="{BOARD_PIXELS + 1}" height="{BOARD_PIXELS + 1}" rx="3" fill="none" stroke="{_EDGE_COLOUR}"/>'
+    yield (
+        f'<rect x="{x - 0.5}" y="{y - 0.5}" width="{BOARD_PIXELS + 1}" height="{BOARD_PIXELS + 1}" rx="3" fill="none" '
+        f'stroke="{_EDGE_COLOUR}"/>'
+    )
     for k, text in enumerate(wrap_text(f"{panel.title} {panel.caption}", 36, 3)):
         bold = f'<tspan font-weight="700" fill="{_TEXT_COLOUR}">{_escape(panel.title)}</tspan>' if k == 0 else ""
         rest = _escape(text[len(panel.title) :] if k == 0 else text)
@@ -296,7 +308,10 @@ def _render_rules(
                 f'fill="{_COLOURS[change.mark]}"{struck}>{_escape(row)}</text>'
             )
     if len(kept_indices) < len(wrapped_rules):
-        yield f'<text x="{x}" y="{y + 17 + line * LINE_HEIGHT:g}" font-size="11" fill="{_DIM_COLOUR}">and {len(wrapped_rules) - len(kept_indices)} more</text>'
+        yield (
+            f'<text x="{x}" y="{y + 17 + line * LINE_HEIGHT:g}" font-size="11" fill="{_DIM_COLOUR}">and '
+            f"{len(wrapped_rules) - len(kept_indices)} more</text>"
+        )
 
 
 def _render_bars(metrics: RunMetrics, y: int) -> Iterator[str]:
@@ -313,9 +328,14 @@ def _render_bars(metrics: RunMetrics, y: int) -> Iterator[str]:
         x, full_width = MARGIN + label_width + k * slot_width, slot_width - 64
         bar_width = full_width * level.actions / max_actions
         colour = _COLOURS["+"] if level.completed else _COLOURS["-"]
-        yield f'<rect x="{x:.1f}" y="{y + 9}" width="{max(bar_width, 3):.1f}" height="12" rx="4" fill="{colour}" fill-opacity=".85"/>'
+        yield (
+            f'<rect x="{x:.1f}" y="{y + 9}" width="{max(bar_width, 3):.1f}" height="12" rx="4" fill="{colour}" fill-opacity=".85"/>'
+        )
         if level.baseline is not None:
-            yield f'<rect x="{x + full_width * level.baseline / max_actions - 1:.1f}" y="{y + 5}" width="2.5" height="20" fill="{_TEXT_COLOUR}"/>'
+            yield (
+                f'<rect x="{x + full_width * level.baseline / max_actions - 1:.1f}" y="{y + 5}" width="2.5" height="20" '
+                f'fill="{_TEXT_COLOUR}"/>'
+            )
         caption = f"level {level.level + 1}: {level.actions}" + (
             f", {metrics.baseline} {level.baseline}" if level.baseline is not None else ""
         )

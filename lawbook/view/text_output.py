@@ -61,7 +61,8 @@ def format_metrics(metrics: RunMetrics, path: Path) -> Iterator[Text]:
         ),
         (
             "predictions",
-            f"{m.compared_predictions:,} compared, {m.exact_predictions:,} came true ({format_percent(m.exact_predictions, m.compared_predictions)})"
+            f"{m.compared_predictions:,} compared, {m.exact_predictions:,} came true "
+            f"({format_percent(m.exact_predictions, m.compared_predictions)})"
             if m.compared_predictions
             else "none",
         ),
@@ -79,7 +80,8 @@ def format_metrics(metrics: RunMetrics, path: Path) -> Iterator[Text]:
         ("description", _format_description(m)),
         (
             "time",
-            f"{format_seconds(m.seconds)}, of it {format_seconds(m.thinking_seconds)} the mind, {format_seconds(m.verifying_seconds)} verifying "
+            f"{format_seconds(m.seconds)}, of it {format_seconds(m.thinking_seconds)} the mind, "
+            f"{format_seconds(m.verifying_seconds)} verifying "
             f"({format_count(m.replayed_steps, 'step')} replayed)",
         ),
         ("sandbox", format_one_line(m.sandbox) or "unknown"),

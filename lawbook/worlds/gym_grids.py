@@ -3,7 +3,7 @@
 An environment of your own, or another view of a known one, in five lines of a module `lakes.py`, is played as
 `py:lakes:SOURCE/Lake-v0` or, once packaged, under an entry point of your own that names the same SOURCE:
 
-    from lawbook.worlds.gym import SOURCE, register
+    from lawbook.worlds.gym_grids import SOURCE, register
 
     register("Lake-v0",
              view=lambda env, state: env.grid_with(state),             # H x W whole numbers from 0 to 255

@@ -37,12 +37,6 @@ from lawbook.runs.session import Session
 from lawbook.sandbox.host import Host
 
 
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
-
-
 @pytest.fixture
 def played(tmp_path: Path, host: Host, request: pytest.FixtureRequest) -> Iterator[tuple[Session, SocketServer, Agent]]:
     """A corridor, served; the protocol by indirect parameter."""
@@ -453,6 +447,7 @@ def test_forged_requests_get_a_sentence_and_send_nothing(played: tuple[Session, 
     assert session.state.n_actions == 0 and not any(body.get("by") for body in bodies(session, EventKind.NOTE))
 
 
+@pytest.mark.timing
 def test_clients_that_hang_or_die_hold_nobody_up(played: tuple[Session, SocketServer, Agent]) -> None:
     session, server, agent = played
     with Workspace(agent.workspace) as place:

@@ -23,12 +23,6 @@ from lawbook.sandbox.host import Host
 from lawbook.verification.counterexample import build_counterexample
 
 
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
-
-
 @pytest.fixture
 def played(tmp_path: Path, host: Host, request: pytest.FixtureRequest) -> Iterator[tuple[Session, SocketServer, Agent]]:
     """A corridor, served; the protocol by indirect parameter."""

@@ -39,12 +39,6 @@ from lawbook.sandbox.host import Host
 PROBE = b'{"argv": ["probe", "3", "-m", "?"]}\n'
 
 
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
-
-
 @pytest.fixture
 def played(tmp_path: Path, host: Host) -> Iterator[tuple[Session, SocketServer, Agent]]:
     with corridor(tmp_path, host) as found:

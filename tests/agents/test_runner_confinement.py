@@ -264,12 +264,13 @@ def test_it_does_not_outlive_the_run_process(confined_room: Room) -> None:
     word = f"600.{time.time_ns() % 10**9}"
     script = f"""
 import sys
-from lawbook.coder.place import Place
-from lawbook.host.agent import Agent
+from lawbook.agents.runner.agent_home import AgentHome
+from lawbook.sandbox.agent_process import AgentProcess
 from pathlib import Path
-place = Place.make(Path({str(confined_room.place.folder)!r}))
+place = AgentHome.make(Path({str(confined_room.place.folder)!r}))
 command = ["bash", "-c", {RUNAWAYS.format(word, "sleep " + word)!r}]
-agent = Agent(command, place.environment(), str(place.workspace), place.walls([], []), rung={confined_room.rung!r})
+policy = place.build_access_policy([], [])
+agent = AgentProcess(command, place.build_environment(), str(place.workspace), policy, rung={confined_room.rung!r})
 print("up", flush=True)
 agent.wait()
 """
@@ -329,14 +330,16 @@ def test_where_namespaces_are_not_allowed_the_lower_rung_holds(room: Room) -> No
     script = f"""
 import platform
 from pathlib import Path
-from lawbook.coder.place import Place
-from lawbook.coder.probe import confine
-from lawbook.host import seccomp
-from lawbook.host.seccomp import ALLOW, DENIED, DENY, instruction
+from lawbook.agents.runner.agent_home import AgentHome
+from lawbook.agents.runner.confinement_probe import confine
+from lawbook.sandbox import seccomp
+from lawbook.sandbox.seccomp import ALLOW, DENIED, DENY, make_instruction
 denied = DENIED[platform.machine()]["unshare"]
-seccomp.install(b"".join([instruction(0x20, 0), instruction(0x15, denied, 0, 1), instruction(6, DENY), instruction(6, ALLOW)]))
-place = Place.make(Path({str(room.place.folder)!r}))
-found = confine(place.walls([], []), place.workspace, place.environment(), [Path({str(room.ledger)!r})], weak=False)
+rows = [(0x20, 0), (0x15, denied, 0, 1), (6, DENY), (6, ALLOW)]
+seccomp.install(b"".join(make_instruction(*row) for row in rows))
+place = AgentHome.make(Path({str(room.place.folder)!r}))
+policy = place.build_access_policy([], [])
+found = confine(policy, place.workspace, place.build_environment(), [Path({str(room.ledger)!r})], weak=False)
 print(found.rung, found.level)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=90, check=False)

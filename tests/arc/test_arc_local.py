@@ -245,8 +245,8 @@ def test_a_missing_toolkit_names_the_extra_that_brings_it(games: Path, tmp_path:
 
 def test_the_run_process_loads_no_game_and_no_toolkit(games: Path) -> None:
     code = (
-        "import sys; from lawbook.worlds.process import WorldProcess; from lawbook.worlds.address import world_source\n"
-        "assert all(list(world_source(scheme).names()) for scheme in ('arc', 'minigrid', 'gym'))\n"
+        "import sys; from lawbook.worlds.process import WorldProcess; from lawbook.worlds.address import load_world_source\n"
+        "assert all(list(load_world_source(scheme).names()) for scheme in ('arc', 'minigrid', 'gym'))\n"
         "WorldProcess('arc:zq77').close()\n"
         "sys.exit(any(name in sys.modules for name in ('arc_agi', 'arcengine', 'gymnasium', 'minigrid', 'pydantic')))"
     )
@@ -266,12 +266,6 @@ def test_a_file_in_the_working_directory_changes_no_rule(games: Path, tmp_path: 
 
 
 # -- what a mind sees, and a run -----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 def strings(thing: object, seen: set[int]) -> Iterator[str]:

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arc_games import BASELINES, SOURCE, lay_out
+from arc_games import BASELINES, LOSE, MARK, SCRIPTS, SOURCE, WALK, lay_out
 from arc_server import Server, demo_source, serving
 from minds import Scripted
-from test_scoring import LOSE, MARK, SCRIPTS, WALK
 
 from lawbook.arc import remote, settings
 from lawbook.arc.remote import RemoteArcWorld
@@ -276,12 +275,6 @@ def paused(server: Server, tmp_path: Path, host: Host, fault: str, mode: str = "
 def resumed(folder: Path, host: Host) -> Iterator[Session]:
     with resume_run(RunFolder.open(folder), host=host, mind=Scripted()) as session:
         yield session
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 def test_an_action_that_never_arrived_is_sent_when_the_run_goes_on(server: Server, tmp_path: Path, host: Host) -> None:

@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forging import Forgery, copied, events
+from forging import Forgery, broken, copied, events
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from minds import Scripted, as_proposal, replaced, worked_example
+from lakes import BACKWARDS, LAKE, MIDDLE, NO_GOAL, NO_HOLES, NOWHERE, TRUE, UNFAITHFUL, Rivals
+from minds import Scripted
 
 from lawbook.arc.recording_io import export_run, import_recording
 from lawbook.audit.report import AuditReport, audit_run
 from lawbook.cli.main import main
-from lawbook.core.hypothesis import Decision, Proposal, Trigger
+from lawbook.core.hypothesis import Decision, Proposal
 from lawbook.core.record import RESET, Action
-from lawbook.core.results import Probe, RunOutcome, Subgoal
+from lawbook.core.results import Probe, RunOutcome
 from lawbook.ledger.events import (
     AGENT_OP,
     COMMAND_OP,
@@ -38,24 +39,6 @@ from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.sandbox.host import Host
 from lawbook.view import html_report
-
-LAKE = "gym:FrozenLake-v1?size=4"
-TRUE = worked_example()
-NO_HOLES = replaced(TRUE, "return here(state) == 1  # R3", "return False  # R3", ("ends the game", "does nothing"))
-NO_GOAL = replaced(TRUE, "return here(state) == 2  # R4", "return False  # R4", ("completes the level", "does nothing"))
-UNFAITHFUL = replaced(TRUE, "# R3", "# unfaithful")
-BACKWARDS = replaced(TRUE, "1: (0, -1), 2: (1, 0)", "1: (1, 0), 2: (0, -1)")
-NOWHERE = Subgoal("def subgoal(state): return False", "?")
-MIDDLE = Subgoal("def subgoal(state): return (state.row, state.column) == (2, 2)", "what is there?")
-
-
-class Rivals(Scripted):
-    """Member i starts from the i-th hypothesis; when it is wrong it takes the true one."""
-
-    def propose(self, case):  # type: ignore[no-untyped-def]
-        if case.trigger in (Trigger.LEVEL, Trigger.NO_PLAN, Trigger.SIMPLIFY):
-            return Proposal(Decision.RETAIN)
-        return as_proposal(case, TRUE if case.history else self.hypotheses[case.member])
 
 
 @pytest.fixture(scope="module")
@@ -95,10 +78,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RunFold
 
 def shaken(folder: RunFolder, **given: Any) -> AuditReport:
     return audit_run(folder, **given)
-
-
-def broken(found: AuditReport) -> set[str]:
-    return {line.name for line in found.lines if line.ok is False}
 
 
 # -- honest runs -------------------------------------------------------------------------------------------------------------

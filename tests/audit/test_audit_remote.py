@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from arc_games import lay_out
+from arc_games import MARK, WALK, lay_out
 from arc_server import Server, serving
 from forging import Forgery
 from minds import Scripted
-from test_scoring import MARK, WALK
 
 from lawbook.arc import settings
 from lawbook.audit.report import audit_run

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forging import Forgery
+from forging import Forgery, broken
+from lakes import CORNER, LAKE, TRUE, UNFAITHFUL, Rivals
 from minds import Scripted, replaced
-from test_audit import LAKE, TRUE, UNFAITHFUL, Rivals, broken
-from test_population_policy import CORNER
 
 from lawbook.audit.report import AuditReport, audit_run
 from lawbook.core.hypothesis import Decision, Proposal

@@ -26,7 +26,7 @@ from lawbook.runs.folder import RunFolder, list_runs
 
 LAKE = "gym:FrozenLake-v1?size=4"
 WALK, FICKLE, SLOW, DIES, MUTE = (f"py:fickle_worlds:SOURCE/{name}" for name in ("walk", "fickle", "slow", "dies", "mute"))
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str((Path(__file__).parents[1] / "support")), "COLUMNS": "80"}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "support"), "COLUMNS": "80"}
 LAWBOOK = [sys.executable, "-m", "lawbook"]
 
 

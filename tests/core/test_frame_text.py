@@ -102,7 +102,7 @@ def applied(before: Frame, text: str, changes: list[perception.Change]) -> Frame
         row = change.top
         while lines and lines[0].startswith("  "):
             one, two, times = re.fullmatch(r"  (\S+) -> (\S+)(?: x(\d+))?", lines.pop(0)).groups()  # type: ignore[union-attr]
-            for row in range(row, row + int(times or 1)):
+            for row in range(row, row + int(times or 1)):  # noqa: B020
                 for column, (old, new) in enumerate(zip(one, two, strict=True), change.left):
                     assert (old == ".") == (new == ".")
                     if old != ".":

@@ -129,7 +129,7 @@ def test_mixed_objects_stand_on_the_background_in_one_piece() -> None:
 
 HASHES = """
 import numpy as np
-from lawbook import perception
+from lawbook.core import perception
 frame = np.random.default_rng(1).integers(0, 3, (20, 20), dtype=np.uint8)
 print([(one.shape, one.look) for one in perception.objects(frame)])
 """

@@ -7,15 +7,14 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lakes import LAKE, NO_GOAL, TRUE, bodies
 from minds import Scripted
 from model_server import Does, provider, says
-from test_session import LAKE, NO_GOAL, TRUE, bodies
 from thinking import RECEIPT, Thinking
 
 from lawbook.cli import main
@@ -33,12 +32,6 @@ from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.state import State, fold_events
 from lawbook.sandbox.host import Host
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 def paused(tmp_path: Path, host: Host, mind: Mind, **settings: Any) -> tuple[RunFolder, str]:

@@ -17,7 +17,8 @@ from typing import Any
 import long_run
 import numpy as np
 import pytest
-from evil_minds import DOWN, NO_HOLES, STILL_NO_HOLES, TRUE, evil
+from evil_minds import DOWN, TRUE
+from lakes import LAKE
 from minds import Scripted
 from served import served
 
@@ -35,7 +36,6 @@ from lawbook.view.run_index import RunIndex
 pytestmark = pytest.mark.slow
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: make setup installs it.")
 
-LAKE = "gym:FrozenLake-v1?size=4"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 # Counts what is drawn and what shifts, from before the page's first script on.
@@ -74,30 +74,6 @@ def browser() -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=found, args=arguments)
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
-
-
-@pytest.fixture(scope="module")
-def runs(host: Host, tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunFolder]:
-    """Recorded runs by name: some levels of a maze by induce, a population, one with a refused proposal, one full of harm."""
-    out = tmp_path_factory.mktemp("browser") / "runs"
-    kinds = {
-        "maze": (RunConfig("demo:maze?seed=1", budget=40), None),
-        "population": (RunConfig(LAKE, population=2), Scripted([NO_HOLES, TRUE])),
-        "refused": (RunConfig(LAKE), Scripted([NO_HOLES, STILL_NO_HOLES, TRUE])),
-        "evil": (RunConfig(LAKE), evil("x" * 200_000)),
-    }
-    found = {}
-    for name, (config, mind) in kinds.items():
-        with start_run(config, out, host=host, mind=mind) as (folder, session):
-            play(session)
-        found[name] = RunFolder(folder.path.rename(folder.path.with_name(name)))
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +234,7 @@ def test_the_plan_ahead_is_drawn_on_the_board(page: Any, base: str, runs: dict[s
 
 
 def test_a_diff_is_opened_and_a_rule_leads_to_code_and_evidence(page: Any, base: str) -> None:
-    page.goto(f"{base}#run=refused&view=rulebook")
+    page.goto(f"{base}#run=scripted&view=rulebook")
     page.locator(".proposals a").last.click()
     until(lambda: page.locator(".proposal h2").inner_text().startswith("Version"), "the version")
     gone = page.locator(".text:not(.prose) .line.gone .words").all_inner_texts()
@@ -275,11 +251,11 @@ def test_a_diff_is_opened_and_a_rule_leads_to_code_and_evidence(page: Any, base:
 
 
 def test_a_refusal_shows_its_counterexample_on_the_board(page: Any, base: str) -> None:
-    page.goto(f"{base}#run=refused&view=rulebook")
+    page.goto(f"{base}#run=scripted&view=rulebook")
     page.locator(".proposals li.refused a").first.click()
     until(lambda: page.locator(".example canvas").count() and not page.locator(".example .bare").count(), "the board")
     assert "Trajectory" in page.locator(".refusal .why").inner_text()
-    assert page.locator(".example figcaption a").get_attribute("href").startswith("#run=refused&view=board&step=")
+    assert page.locator(".example figcaption a").get_attribute("href").startswith("#run=scripted&view=board&step=")
 
 
 def test_population_and_numbers_are_drawn(page: Any, base: str, runs: dict[str, RunFolder]) -> None:
@@ -318,7 +294,7 @@ def test_the_table_is_filtered_sorted_and_opened_by_keyboard_alone(page: Any, ba
     page.keyboard.press("/")
     page.keyboard.type("memento3 FROZEN")
     until(lambda: rows.count() == 3, "the filter")
-    assert "3 of 4 runs" in page.locator(".tools").inner_text()
+    assert f"3 of {len(runs)} runs" in page.locator(".tools").inner_text()
     page.keyboard.press("Escape")
     actions = page.get_by_role("button", name="actions")
     actions.focus()
@@ -444,6 +420,7 @@ def test_a_report_is_the_viewer_in_one_file(page: Any, runs: dict[str, RunFolder
 # -- how fast --------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.timing
 def test_a_long_run_opens_at_once_and_is_scrubbed_smoothly(page: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """5,000 actions of 64 x 64, in software rendering. Bars: first board in 1 s (the best of three openings, the first of them
     with nothing read yet), 30 boards a second while the slider is dragged over the whole run, nothing shifts."""

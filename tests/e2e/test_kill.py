@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,6 @@ LAKE = RunConfig("gym:FrozenLake-v1?size=4", budget=40)
 def mind() -> Scripted:
     """A refusal, a fall, a reset, a wonder, subgoals, probes, a plan and the win."""
     return Scripted([UNFAITHFUL, NO_HOLES, NO_GOAL, TRUE], [*[NOWHERE] * 4, *PROBES])
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +143,7 @@ def test_a_world_that_is_killed_at_an_action_gets_it_again(
             os.kill(world.pid, signal.SIGKILL)
         return step(world, action)
 
-    monkeypatch.setattr(WorldProcess, "predict_step", stepped)
+    monkeypatch.setattr(WorldProcess, "step", stepped)
     with pytest.raises(WorldError, match="SIGKILL"), start_run(LAKE, tmp_path, host=host, mind=mind()) as (_, session):
         play(session)
     monkeypatch.undo()

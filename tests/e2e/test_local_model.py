@@ -13,7 +13,7 @@ from pathlib import Path
 
 import local_model
 import pytest
-from test_session import bodies
+from lakes import bodies
 
 from lawbook.cli import main
 from lawbook.ledger.events import EventKind

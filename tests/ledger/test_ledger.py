@@ -287,6 +287,7 @@ def test_one_writer(tmp_path: Path) -> None:
         reader.append(EventKind.NOTE, {})
 
 
+@pytest.mark.timing
 def test_a_reader_in_the_middle_of_reading_holds_nobody_up(tmp_path: Path) -> None:
     with filled(tmp_path / "l") as ledger, Ledger.open(tmp_path / "l", readonly=True) as reader:
         reading = reader.read_events()
@@ -365,13 +366,14 @@ _WRITER = """
 import sys, numpy as np
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from lawbook.memory.ledger import Kind, Ledger
+from lawbook.ledger.ledger import Ledger
+from lawbook.ledger.events import EventKind
 with Ledger.open(Path(sys.argv[1])) as ledger:
     rng = np.random.default_rng(len(ledger))
     while True:
         name = ledger.put_frame(rng.integers(0, 16, (16, 16), np.uint8))
-        ledger.append(Kind.OBSERVE, {"frames": [name]})
-        ledger.append(Kind.INTEND, {})
+        ledger.append(EventKind.OBSERVE, {"frames": [name]})
+        ledger.append(EventKind.INTEND, {})
         ledger.commit()
         print(len(ledger), ledger.head, flush=True)
 """

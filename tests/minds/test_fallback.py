@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from minds import Scripted, as_proposal, worked_example
+from lakes import LAKE, TRUE
+from minds import Scripted, as_proposal
 
 from lawbook.core.hypothesis import Hypothesis, Proposal, Trigger
 from lawbook.core.record import Action, Record
@@ -22,8 +23,6 @@ from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.sandbox.host import Host
 
-LAKE = "gym:FrozenLake-v1?size=4"
-TRUE = worked_example()
 CASE = Case(Interface((4, 4), (1, 2, 3, 4), (), 1), Record(1), Trigger.START, None, False, None, "", 9, 9, 0, 1, 0, 0)
 USELESS = Subgoal("", "", unusable="It said nothing.")
 
@@ -51,12 +50,6 @@ class Counted(Scripted):
 
     def receipt(self) -> Mapping[str, float | int | str]:
         return self.cost
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 # -- who may help ------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -37,12 +36,6 @@ BLOCK = ((6, 6, 5), (6, 6, 5), (5, 5, 5))
 
 def recoloured(look: tuple[tuple[int, ...], ...], colour: int) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(colour if cell == 6 else cell for cell in row) for row in look)
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 def proposed(case: Case) -> tuple[Proposal, Hypothesis]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,12 +28,6 @@ CLICK = 6
 ON, OFF = ((8, 8, 8), (8, 1, 8), (8, 8, 8)), ((5, 5, 5), (5, 1, 5), (5, 5, 5))
 BUG = ((1, -1, 1), (4, 1, 4), (1, 1, -1))
 Lit = Mapping[tuple[int, int], bool]
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 class Lamps:

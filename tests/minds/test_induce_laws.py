@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
-import pytest
 from meadow import case_of
 from yard import DOWN, LEFT, RIGHT, UP, Yard, seen
 
@@ -16,12 +13,6 @@ from lawbook.minds.base import Interface
 from lawbook.minds.induce import SOURCE
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 def learnt(host: Host, record: Record) -> tuple[Hypothesis, Program, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import cycle, islice
 
 import numpy as np
@@ -23,12 +23,6 @@ from lawbook.verification.replay import verify
 
 Step = Callable[[int, list[Action]], tuple[np.ndarray, Status]]
 WAYS = {1: (-1, 0), 2: (1, 0), 3: (0, -1), 4: (0, 1)}
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 def recorded(shows: Callable[[Sequence[Action]], tuple[np.ndarray, Status]], actions: Sequence[Action]) -> Record:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +36,6 @@ AGREE: Script = {
 }
 """What a model says that has nothing to add; scripts begin from it."""
 CODE_ALONE = TRUE.files[ENGINE].partition("    return frozenset({lamp})")[2].partition("\n")[0]
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 def run(tmp_path: Path, host: Host, model: ScriptedModel, **settings: Any) -> tuple[State, list[Event]]:

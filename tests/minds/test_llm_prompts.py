@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -31,12 +30,6 @@ from lawbook.runs.loops.memento3 import play
 from lawbook.sandbox.host import Host
 
 PROMPTS = Path(templates.__file__).parent / "prompts"
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 @pytest.fixture(scope="module")

@@ -18,13 +18,13 @@ from lawbook.minds.llm.model import ImagePart, ModelError, Part, Request, Turn
 
 pydantic_ai = pytest.importorskip("pydantic_ai")
 
-from pydantic_ai import models
-from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai import models  # noqa: E402
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart  # noqa: E402
+from pydantic_ai.models.function import AgentInfo, FunctionModel  # noqa: E402
 
-from lawbook.minds.llm.providers import PROVIDERS
-from lawbook.minds.llm.providers import connect as connect_any
-from lawbook.minds.llm.pydantic_model import PydanticModel, connect
+from lawbook.minds.llm.providers import PROVIDERS  # noqa: E402
+from lawbook.minds.llm.providers import connect as connect_any  # noqa: E402
+from lawbook.minds.llm.pydantic_model import PydanticModel, connect  # noqa: E402
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
 SCHEMA = {
@@ -161,7 +161,7 @@ def test_a_model_that_only_wants_to_look_ends_all_the_same() -> None:
 def test_turns_and_pictures_are_sent() -> None:
     png = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
     request = Request("reflect", "s", ASK.parts, turns=(Turn("hm", "Answer again."), Turn("", "And again.")))
-    request = Request(**{**vars(request), "pictures": (ImagePart("now:", png),)})
+    request = Request(**{**vars(request), "images": (ImagePart("now:", png),)})
     with provider(says("x")) as served:
         compatible(served, "?images=yes").ask(request)
         compatible(served).ask(request)
@@ -393,7 +393,7 @@ def test_without_the_extra_there_is_a_sentence() -> None:
 import sys
 sys.modules["pydantic_ai"] = None
 from lawbook.errors import UsageError
-from lawbook.minds.sources import make_mind
+from lawbook.minds.registry import make_mind
 try:
     make_mind("llm:anthropic:x")
 except UsageError as error:

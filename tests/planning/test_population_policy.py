@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from minds import Scripted, as_proposal, replaced, worked_example
+from lakes import CORNER, DOWN, LAKE, LEFT, NO_HOLES, RIGHT, TRUE, UP, Rivals
+from minds import replaced
 
-from lawbook.core.hypothesis import Decision, Proposal, Trigger
-from lawbook.core.record import Action, ActionKind, Status, freeze
+from lawbook.core.record import ActionKind, Status, freeze
 from lawbook.core.results import Plan, Prediction, Probe, RunOutcome
 from lawbook.errors import RefusedError, UsageError
 from lawbook.ledger.events import EventKind
 from lawbook.ledger.ledger import Event
-from lawbook.minds.base import Case
 from lawbook.planning.disagreement import find_disagreements as ways_of
 from lawbook.planning.population import DisagreementCandidate, build_disagreement, choose_disagreement
 from lawbook.runs.folder import RunConfig, RunFolder
@@ -27,35 +26,8 @@ from lawbook.runs.loops.memento3 import play
 from lawbook.runs.session import Session
 from lawbook.sandbox.host import Host, Program
 
-LAKE = "gym:FrozenLake-v1?size=4"
-"""SFFF FHFH FFFH HFFG. Actions: 1 left, 2 down, 3 right, 4 up. Shortest way: 6."""
-LEFT, DOWN, RIGHT, UP = (Action(number) for number in (1, 2, 3, 4))
-TRUE = worked_example()
-NO_HOLES = replaced(TRUE, "return here(state) == 1  # R3", "return False  # R3", ("ends the game", "does nothing"))
-CORNER = replaced(
-    TRUE,
-    "return here(state) == 2  # R4",
-    "return (state.row, state.column) == (0, 3)  # R4",
-    ("Entering the cell with code 2", "The upper right corner"),
-)
-"""Takes the upper right corner for the goal: three actions away, and open ground."""
 FRAIL = replaced(TRUE, "    down, right = MOVES", "    assert state.row < 2\n    down, right = MOVES")
 """Fails on every action from the third row on."""
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
-
-
-class Rivals(Scripted):
-    """Each member proposes its own first, then the truth."""
-
-    def propose(self, case: Case) -> Proposal:
-        if case.trigger in (Trigger.LEVEL, Trigger.NO_PLAN, Trigger.SIMPLIFY):
-            return Proposal(Decision.RETAIN)
-        return as_proposal(case, TRUE if case.history else self.hypotheses[case.member])
 
 
 def bodies(session: Session, kind: EventKind) -> list[dict[str, Any]]:

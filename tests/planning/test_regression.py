@@ -58,12 +58,6 @@ LAME = Hypothesis(TRUE.rulebook, {ENGINE: TRUE.files[ENGINE] + "\n\ndef key(stat
 """Verifies, and sees two places only: the first two goals have fallen together with their starts."""
 
 
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
-
-
 def loaded(host: Host, hypothesis: Hypothesis) -> Program:
     program = host.load(hypothesis.files)
     assert isinstance(program, Program)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lakes import DOWN, LAKE, NO_GOAL, NO_HOLES, RIGHT, TRUE, UP, bodies, images, run, told, without_plans
 from minds import replaced
-from test_session import DOWN, LAKE, NO_GOAL, NO_HOLES, RIGHT, TRUE, UP, bodies, images, run, told, without_plans
 from thinking import RECEIPT, DownError, Thinking
 
 from lawbook.core.record import Action
@@ -23,12 +22,6 @@ from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.state import fold_events
 from lawbook.sandbox.host import Host
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 def inner(events: list[Event]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_confinement import processes
+from strays import processes
 
 import lawbook
 from lawbook.core.record import RESET, Action, Frame, Observation, Record, Status, freeze
@@ -153,6 +153,7 @@ def test_no_key_of_ours_is_in_there(host: Host) -> None:
     assert record_scripts.run_script(host, played(), code) == "{} ['-c'] [] []"
 
 
+@pytest.mark.timing
 def test_an_endless_one_ends_and_what_it_printed_is_kept(host: Host) -> None:
     began = time.monotonic()
     said = record_scripts.run_script(host, played(), "print('so far')\nwhile True: pass", seconds=0.5)
@@ -184,6 +185,7 @@ def test_nothing_is_kept_from_one_run_to_the_next(host: Host) -> None:
     assert record_scripts.run_script(host, played(), "print(hasattr(np, 'left'), hasattr(__builtins__, 'left'))") == "False False"
 
 
+@pytest.mark.timing
 def test_it_is_quick_enough_to_think_with(host: Host) -> None:
     """The whole record of 500 actions of 64 x 64 cells goes in for less than a call of any model takes."""
     record, rng = Record(1), np.random.default_rng(0)

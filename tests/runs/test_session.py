@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from minds import Scripted, replaced, worked_example
+from lakes import DOWN, LAKE, LEFT, NO_GOAL, NO_HOLES, RIGHT, TRUE, UP, bodies, images, run, told, without_plans
+from minds import Scripted, replaced
 
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, Trigger
 from lawbook.core.record import RESET, Action, ActionKind, Status
@@ -17,55 +15,12 @@ from lawbook.core.results import Judgement, NoPlan, Plan, Probe, RunOutcome, Sub
 from lawbook.errors import RefusedError, UsageError
 from lawbook.ledger.events import EventKind
 from lawbook.ledger.git_versions import GitVersions
-from lawbook.ledger.ledger import Event, Ledger
-from lawbook.minds.base import Mind
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import State, fold_events
+from lawbook.runs.state import fold_events
 from lawbook.sandbox.host import Host
-
-LAKE = "gym:FrozenLake-v1?size=4"
-"""Gymnasium's own 4 x 4 map: SFFF FHFH FFFH HFFG. Actions: 1 left, 2 down, 3 right, 4 up. Shortest way: 6."""
-RIGHT, DOWN, LEFT, UP = Action(3), Action(2), Action(1), Action(4)
-TRUE = worked_example()
-NO_HOLES = replaced(TRUE, "return here(state) == 1  # R3", "return False  # R3", ("ends the game", "does nothing"))
-NO_GOAL = replaced(TRUE, "return here(state) == 2  # R4", "return False  # R4", ("completes the level", "does nothing"))
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
-
-
-def run(tmp_path: Path, host: Host, mind: Mind, **settings: Any) -> tuple[State, list[Event], Path]:
-    """A whole run to its end: its state, its events, its folder."""
-    config = RunConfig(settings.pop("world", LAKE), **settings)
-    with start_run(config, tmp_path, host=host, mind=mind) as (folder, session):
-        play(session)
-        return session.state, list(session.event_log.ledger), folder.path
-
-
-def bodies(events: list[Event], kind: EventKind) -> list[dict[str, Any]]:
-    return [dict(event.body) for event in events if event.kind is kind]
-
-
-def images(monkeypatch: pytest.MonkeyPatch, folder: Path) -> dict[int, Path]:
-    """From now on, what a crash right after each commit would leave on disk, byte for byte, by number of events."""
-    found: dict[int, Path] = {}
-    commit = Ledger.commit
-
-    def commit_and_copy(ledger: Ledger) -> None:
-        commit(ledger)
-        image = folder / f"crash-{len(ledger)}"
-        if not image.exists():
-            shutil.copytree(ledger.path.parent, image)
-            found[len(ledger)] = image
-
-    monkeypatch.setattr(Ledger, "commit", commit_and_copy)
-    return found
-
 
 # -- the loop ---------------------------------------------------------------------------------------------------------------
 
@@ -357,21 +312,6 @@ def test_what_a_door_can_ask_changes_nothing(tmp_path: Path, host: Host) -> None
 
 
 # -- what survives -------------------------------------------------------------------------------------------------------------
-
-
-def told(events: list[Event]) -> list[tuple[str, Any]]:
-    """Events without what a clock puts into them."""
-
-    def clean(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: clean(inner) for key, inner in value.items() if key not in ("seconds", "head")}
-        return value
-
-    return [(event.kind.value, clean(dict(event.body))) for event in events if event.kind is not EventKind.OPEN]
-
-
-def without_plans(events: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    return [(kind, {**body, "plan": None}) for kind, body in events if kind != EventKind.PLAN]
 
 
 @pytest.mark.slow

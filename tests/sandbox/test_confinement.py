@@ -145,7 +145,7 @@ def test_a_machine_without_landlock_is_taken_when_asked_for() -> None:
     done = without(
         NO_LANDLOCK,
         """
-        from lawbook.host.host import Host
+        from lawbook.sandbox.host import Host
         with Host(weak=True) as host:
             print(host.sandbox.level, host.sandbox.facts)
             print(host.load({"world_model_engine.py": "import os; os.fork()"}).kind)
@@ -188,14 +188,15 @@ def test_a_host_need_not_be_waited_for() -> None:
 def test_killing_the_run_process_leaves_nothing() -> None:
     memory = MEMORY + 200
     code = f"""
-        import sys; sys.path[:0] = [{str((Path(__file__).parents[1] / "support"))!r}, {str(Path(__file__).parents[2])!r}]
+        import sys; sys.path[:0] = [{str(Path(__file__).parents[1] / "support")!r}, {str(Path(__file__).parents[2])!r}]
         from hostile import program
-        from test_confinement import ACTIONS, START
-        from lawbook.host.host import Host
+        from attacks import START
+        from lawbook.core.record import Action
+        from lawbook.sandbox.host import Host
         host = Host(memory_mb={memory}, step_seconds=60.0)
-        worker = host.load(program(step="while True: pass")).worker()
+        worker = host.load(program(step="while True: pass")).start_worker()
         print("here", flush=True)
-        worker.replay(START, ACTIONS)
+        worker.replay(START, [Action(1)] * 5)
     """
     run = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE)
     assert run.stdout is not None and run.stdout.readline() == b"here\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -21,13 +21,7 @@ from lawbook.sandbox.host import Host
 from lawbook.sandbox.worker_client import CandidatePlan, Worker
 
 REFERENCE = Path(__file__).parents[2] / "bench" / "programs" / "walled_grid" / ENGINE
-R, C, O = Status.RUNNING, Status.COMPLETED, Status.OVER
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host(step_seconds=2.0) as host:
-        yield host
+R, C, O = Status.RUNNING, Status.COMPLETED, Status.OVER  # noqa: E741
 
 
 # -- loading ---------------------------------------------------------------------------------------
@@ -120,7 +114,7 @@ def step(state, action):
 
 def reference_module() -> ModuleType:
     module = ModuleType("walled_grid")
-    exec(compile(REFERENCE.read_text(), "walled_grid", "exec"), module.__dict__)
+    exec(compile(REFERENCE.read_text(), "walled_grid", "exec"), module.__dict__)  # noqa: S102 - our own
     return module
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,13 +15,6 @@ from lawbook.core.record import Action
 from lawbook.core.results import InitialObservation, Limits, NoPlan, ProgramError
 from lawbook.sandbox.host import Host
 from lawbook.sandbox.worker_client import CandidatePlan
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host(step_seconds=2.0) as host:
-        yield host
-
 
 # -- search ----------------------------------------------------------------------------------------
 
@@ -98,6 +90,7 @@ def test_search_is_shortest_on_any_graph(host: Host, case: tuple[Graph, set[int]
 LINE = {node: [node + 1, max(0, node - 1)] for node in range(400)} | {400: [400, 399]}
 
 
+@pytest.mark.timing
 def test_limits_hold(host: Host) -> None:
     line = graph_program(LINE, {300})
     for limits, cut, nodes in [(Limits(nodes=100, depth=1000), "nodes", 100), (Limits(nodes=1000, depth=50), "depth", 50)]:
@@ -142,7 +135,9 @@ def is_goal(state): return state == (SIZE, SIZE)
 """
     blind = searched(host, grid, PLENTY, (1, 2))
     sighted = searched(host, grid + "def heuristic(state): return 2 * SIZE - sum(state)", PLENTY, (1, 2))
-    assert isinstance(blind, CandidatePlan) and blind.certified and (blind.method, len(blind.actions), blind.nodes) == ("bfs", 40, 439)
+    assert (
+        isinstance(blind, CandidatePlan) and blind.certified and (blind.method, len(blind.actions), blind.nodes) == ("bfs", 40, 439)
+    )
     assert isinstance(sighted, CandidatePlan) and not sighted.certified
     assert (sighted.method, len(sighted.actions), sighted.nodes) == ("astar", 40, 40)
     for wrong in ("'near'", "None", "float('nan')"):

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from arc_agi import EnvironmentInfo, LocalEnvironmentWrapper
 from arc_agi.scorecard import Card, EnvironmentScoreCalculator, EnvironmentScorecard, Scorecard, ScorecardManager
-from arc_games import BASELINES, lay_out
+from arc_games import BASELINES, LOSE, MARK, SCRIPTS, WALK, lay_out
 from arcengine import GameAction, GameState
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,19 +88,6 @@ def test_games_and_their_mean_score_what_the_toolkits_card_gives_them(games: lis
 
 
 # -- counts ----------------------------------------------------------------------------------------------------------------------
-
-WALK, LOSE, WIN, MARK = Action(1), Action(2), Action(4), Action(6, 3, 30)
-LEVEL = [WALK] * 3
-SCRIPTS = {
-    "won": LEVEL * 3,
-    "resets": [WALK, RESET, *LEVEL, WALK, RESET, RESET, *LEVEL],
-    "a reset right after a level": [*LEVEL, RESET, *LEVEL, WALK],
-    "game over": [WALK, LOSE, RESET, *LEVEL, LOSE, RESET, RESET, WALK],
-    "won and played again": [*LEVEL * 3, RESET, *LEVEL, MARK],
-    "a reset at once": [RESET, RESET, WALK],
-    "nothing": [],
-    "won outright": [*LEVEL, WIN],
-}
 
 
 def on_both(folder: Path, actions: list[Action]) -> tuple[ScoreCounter, EnvironmentScorecard]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import socket
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attacks import BOOK, ON, RING, START, WALK, opened, sandbox, sound
+from attacks import BOOK, ON, RING, START, WALK, opened, sound
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from minds import Scripted
@@ -28,15 +26,6 @@ from lawbook.sandbox.host import Host
 from lawbook.sandbox.worker_client import CandidatePlan
 from lawbook.sandbox.worker_replies import BrokenReplyError, decode_fault, decode_search_reply
 from lawbook.worlds.process import WorldProcess
-
-MEMORY = 700 + os.getpid() % 83  # tells our processes from everybody else's
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with sandbox(MEMORY) as host:
-        yield host
-
 
 # -- forged messages -------------------------------------------------------------------------------------
 
@@ -150,7 +139,7 @@ def test_a_world_where_nothing_can_be_done_ends_as_stuck(tmp_path: Path, host: H
     mind = Scripted([Hypothesis(BOOK, {ENGINE: RING.replace("8", "4")})], [Probe(ON, "?")])
     with opened(tmp_path, host, lying("nothing-to-do"), mind, protocol=protocol) as (_, session):
         assert play(session) is RunOutcome.STUCK
-        assert session.state.sent == 0
+        assert session.state.n_actions == 0
         sound(session)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import time
 import warnings
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attacks import AT_5, BOOK, NO_PROPOSALS, ON, RING, TRUE, kinds, opened, sandbox, sound
+from attacks import AT_5, BOOK, NO_PROPOSALS, ON, RING, TRUE, kinds, opened, sound
 from hostile import program
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,14 +28,6 @@ from lawbook.runs.lifecycle import resume_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.session import Session
 from lawbook.sandbox.host import Host, Program
-
-MEMORY = 500 + os.getpid() % 83  # tells our processes from everybody else's
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with sandbox(MEMORY) as host:
-        yield host
 
 
 @pytest.fixture(scope="module")
@@ -125,10 +116,10 @@ BABBLE: dict[str, Any] = {
 def test_a_mind_that_babbles_is_one_sentence(tmp_path: Path, host: Host, name: str) -> None:
     with opened(tmp_path, host, mind=Babbler(BABBLE[name]), budget=3) as (folder, session):
         with pytest.raises(MindError, match=r"\AThe mind babbler [^\n]{15,500}\.\Z"):
-            session.ask(0, "propose")
+            session.call_mind(0, "propose")
         if name not in NO_PROPOSALS:
             with pytest.raises(MindError, match=r"\AThe mind babbler [^\n]{15,500}\.\Z"):
-                session.ask(0, "explore")
+                session.call_mind(0, "explore")
         sound(session)
     with resume_run(folder, host=host, mind=Scripted([Hypothesis(BOOK, {ENGINE: RING})], [Probe(ON, "?")])) as session:
         assert play(session) is RunOutcome.BUDGET
@@ -139,7 +130,7 @@ def test_a_receipt_that_is_none_costs_no_answer(tmp_path: Path, host: Host, cost
     mind = Babbler(TRUE, costs)
     mind.receipt = lambda: costs  # type: ignore[method-assign]
     with opened(tmp_path, host, mind=mind) as (_, session):
-        assert session.ask(0, "propose") == TRUE
+        assert session.call_mind(0, "propose") == TRUE
         assert len(str(kinds(session, EventKind.CALL)[0].body)) < 5_000
         sound(session)
 
@@ -213,6 +204,7 @@ def test_a_thousand_files_are_too_many(believer: Session) -> None:
 # -- texts that keep the run process busy ----------------------------------------------------------------
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "rulebook",
     ["-" * 60 + "\nR1. x", "|" + "-" * 200_000 + "|", "\n" * 200_000 + "R1. x", "- " * 200_000, ("> * # - " * 30 + "\n") * 2_000],
@@ -234,6 +226,7 @@ def test_rules_are_found_where_they_were(rulebook: str) -> None:
     assert {*found.rules, *found.questions} == set(slow.findall(rulebook))
 
 
+@pytest.mark.timing
 def test_a_huge_program_is_not_even_read(believer: Session) -> None:
     began = time.perf_counter()
     verdict = believer.propose(Proposal(Decision.REPAIR_CODE, None, {ENGINE: "1;" * 600_000}))

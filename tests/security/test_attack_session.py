@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attacks import AT_5, BOOK, END, NO_PROPOSALS, ON, RING, STUCK, TRUE, WALK, kinds, opened, ring, sandbox, sound
+from attacks import AT_5, BOOK, END, MEMORY, NO_PROPOSALS, ON, RING, STUCK, TRUE, WALK, kinds, opened, ring, sound
 from minds import Scripted
-from test_confinement import processes
+from strays import processes
 
 from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
 from lawbook.core.record import Action
@@ -29,14 +29,6 @@ from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.session import Session
 from lawbook.sandbox.host import Host
-
-MEMORY = 400 + os.getpid() % 83  # tells our processes from everybody else's
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with sandbox(MEMORY) as host:
-        yield host
 
 
 @pytest.fixture(scope="module")
@@ -137,8 +129,8 @@ def test_there_is_no_member_but_those_there_are(tmp_path: Path, host: Host) -> N
             lambda member: session.probe(ON, "?", member),
             lambda member: session.execute([ON], None, member),
             lambda member: session.verify(member),
-            lambda member: session.refuse(member, "?"),
-            lambda member: session.case(member),
+            lambda member: session.refuse_exploration(member, "?"),
+            lambda member: session.build_case(member),
         ]
         for deed in deeds:
             for member in strangers:
@@ -236,7 +228,7 @@ def test_a_judge_that_says_no_in_a_strange_way_does_not_say_yes(tmp_path: Path, 
         with opened(tmp_path, host, mind=Scripted(judge=lambda _, answer=answer: answer)) as (_, session):
             with pytest.raises(MindError, match=r"^The mind scripted .*\.$"):
                 session.propose(TRUE)
-            assert not session.admissible()
+            assert not session.list_admissible_members()
             sound(session)
 
 
@@ -283,8 +275,8 @@ def test_a_plan_ends_when_something_else_is_done(tmp_path: Path, host: Host) -> 
         sent = session.execute([ON] * 5, AT_5, 0)
         assert sent.actions == (ON,) and sent.falsified == (1,)
         session.probe(ON, "one more?")
-        assert session.follow().actions == ()
-        assert session.state.sent == 2 and session.admissible() == [0]
+        assert session.continue_plan().actions == ()
+        assert session.state.n_actions == 2 and session.list_admissible_members() == [0]
         sound(session)
 
 
@@ -298,11 +290,11 @@ def test_a_driver_that_fails_alive_leaves_the_others_their_plans(tmp_path: Path,
     with opened(tmp_path, host, population=2, seed=1) as (_, session):
         for number, proposal in enumerate((ring(goal, alive), ring(goal, ("% 8, action.id", "% 9, action.id")))):
             assert session.propose(proposal, number).admissible
-        plans = {m: session.plan(m) for m in session.admissible()}
+        plans = {m: session.plan(m) for m in session.list_admissible_members()}
         assert session.draw({0: plans[0]}) == 0
-        assert session.follow().falsified == (0,) and session.state.sent == 0
-        assert session.draw({m: session.plan(m) for m in session.admissible()}) == 1
-        assert session.follow().actions == (ON,) * 3
+        assert session.continue_plan().falsified == (0,) and session.state.n_actions == 0
+        assert session.draw({m: session.plan(m) for m in session.list_admissible_members()}) == 1
+        assert session.continue_plan().actions == (ON,) * 3
         sound(session)
 
 
@@ -310,10 +302,10 @@ def test_an_action_in_doubt_is_settled_before_anything_else_is_sent(tmp_path: Pa
     with opened(tmp_path, host, "py:odd_worlds:SOURCE/raises") as (_, session):
         with pytest.raises(WorldError):
             session.probe(ON, "?")
-        for deed in (lambda: session.probe(ON, "again?"), lambda: session.reset("again", True), session.follow):
+        for deed in (lambda: session.probe(ON, "again?"), lambda: session.reset("again", True), session.continue_plan):
             with pytest.raises(RefusedError, match=r"in doubt.*resume"):
                 deed()
-        assert len(kinds(session, EventKind.INTEND)) == 1 and session.state.unpredicted == 1
+        assert len(kinds(session, EventKind.INTEND)) == 1 and session.state.n_unpredicted == 1
 
 
 def test_an_interruption_before_an_action_leaves_nobody_ahead(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -464,9 +456,9 @@ def test_a_run_toml_that_is_none_is_a_sentence(tmp_path: Path, text: str) -> Non
 def test_a_signal_that_was_held_back_still_arrives(handler: str) -> None:
     code = f"""
         import os, signal, sys
-        from lawbook.hand import uninterrupted
+        from lawbook.runs.action_executor import defer_signals
         signal.signal(signal.SIGTERM, {handler})
-        with uninterrupted():
+        with defer_signals():
             os.kill(os.getpid(), signal.SIGTERM)
             print("acted", flush=True)
         print("went on", flush=True)
@@ -489,7 +481,7 @@ def test_a_run_among_hostile_programs_goes_on_and_leaves_nothing(tmp_path: Path,
     before = leftovers(), descriptors()
     with opened(tmp_path, host, mind=Scripted([*books, Hypothesis(BOOK, {ENGINE: RING})], [AT_5, Probe(ON, "?")])) as (_, session):
         assert play(session) is RunOutcome.BUDGET
-        assert session.admissible() == [0]
+        assert session.list_admissible_members() == [0]
         reasons = [version.reason for version in session.state.members[0].history[:4]]
         assert [
             word for word, reason in zip(("loop", "exit code 0", "no files", "fork"), reasons, strict=True) if word not in reason

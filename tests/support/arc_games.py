@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from lawbook.core.record import RESET, Action
+
 SOURCE = '''
 import numpy as np
 from arcengine import ARCBaseGame, Camera, GameAction, Level, Sprite
@@ -87,3 +89,17 @@ def lay_out(root: Path, game: str = "zq77", version: str = "0a1b2c3d", source: s
     given = {"game_id": f"{game}-{version}", "title": "A Walk in Zquare", "baseline_actions": BASELINES, "tags": []}
     (folder / "metadata.json").write_text(json.dumps(given | metadata), encoding="utf-8")
     return folder
+
+
+WALK, LOSE, WIN, MARK = Action(1), Action(2), Action(4), Action(6, 3, 30)
+LEVEL = [WALK] * 3
+SCRIPTS = {
+    "won": LEVEL * 3,
+    "resets": [WALK, RESET, *LEVEL, WALK, RESET, RESET, *LEVEL],
+    "a reset right after a level": [*LEVEL, RESET, *LEVEL, WALK],
+    "game over": [WALK, LOSE, RESET, *LEVEL, LOSE, RESET, RESET, WALK],
+    "won and played again": [*LEVEL * 3, RESET, *LEVEL, MARK],
+    "a reset at once": [RESET, RESET, WALK],
+    "nothing": [],
+    "won outright": [*LEVEL, WIN],
+}

@@ -20,11 +20,11 @@ from lawbook.worlds.demo.{name} import build
 from lawbook.worlds.demo.puzzle import PuzzleGame
 
 class {kind}(PuzzleGame):
-    """A demo game, as the toolkit loads games: the same stages and look."""
+    """A demo game, as the toolkit loads games: the same stages and theme."""
 
     def __init__(self):
         made = build(Random("{name}:{seed}"))
-        super().__init__(made.stages, made.look, blinking=made.blinking, clicks=6 in made._available_actions)
+        super().__init__(made.stages, made.theme, blinking=made.blinking, clicks=6 in made._available_actions)
 '''
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,8 @@ from lawbook.runs.session import Session
 from lawbook.runs.state import fold_events
 from lawbook.sandbox.host import Host
 
+MEMORY = 800 + os.getpid() % 83
+"""MB for a program of this process's host: a number that tells its processes from everybody else's."""
 WALK = "py:fickle_worlds:SOURCE/walk"
 """A marker on a ring of eight cells: 1 moves it on, 2 moves it on and ends the level badly. Nobody wins."""
 BOOK = "# The ring\n\nR1. An action moves the marker on by one cell, around.\nR2. Action 2 ends the level badly.\n"

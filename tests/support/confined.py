@@ -4,6 +4,7 @@ Argument: JSON of what it is after. Prints JSON: attack -> what it got, for thos
 """
 
 # Attacks are written as attackers write, and what one does not return is nothing.
+# ruff: noqa: PTH101, PTH104, PTH108, PTH109, PTH116, PTH118, PTH120, PTH123, PTH208, PTH211, RET501, RET503, PERF401
 from __future__ import annotations
 
 import ctypes

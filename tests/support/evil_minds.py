@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from minds import Scripted, replaced, worked_example
+from lakes import NO_HOLES, TRUE
+from minds import Scripted
 
 from lawbook.core.hypothesis import ENGINE, Hypothesis, Proposal
 from lawbook.core.record import Action
 from lawbook.core.results import Probe
 from lawbook.minds.base import Case
 
-TRUE = worked_example()
-NO_HOLES = replaced(TRUE, "return here(state) == 1  # R3", "return False  # R3", ("ends the game", "does nothing"))
-STILL_NO_HOLES = replaced(TRUE, "return here(state) == 1  # R3", "return here(state) == 99  # R3", ("ends the game", "is odd"))
-"""Wrong in the same place once more: after a fall it is refused with a counterexample."""
 EVIL = "[/red][bold]\x1b[2J\x1b]0;owned\x07<script>alert(1)</script>\u202egnirts\u2066 &amp; </style> ]]> \ud800 \x00"
 DOWN = Action(2)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lawbook.audit.report import AuditReport
 from lawbook.ledger.events import EventKind
 from lawbook.ledger.ledger import Event, Ledger
 from lawbook.runs.folder import RunFolder
@@ -105,3 +106,8 @@ def copied(folder: RunFolder, out: Path) -> RunFolder:
 def events(folder: RunFolder) -> list[Event]:
     with Ledger.open(folder.ledger, readonly=True) as ledger:
         return list(ledger)
+
+
+def broken(found: AuditReport) -> set[str]:
+    """Names of the lines of an audit that do not hold."""
+    return {line.name for line in found.lines if line.ok is False}

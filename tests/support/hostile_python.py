@@ -192,7 +192,7 @@ HOSTILE = [
     step(
         OUTSIDE,
         "its server's eye",
-        "sys._getframe(1).f_locals['self'].__class__._show = lambda self, state, at: None",
+        "sys._getframe(1).f_locals['self'].__class__._write_to_ring = lambda self, state, index: None",
         "unrepeatable broken exception counterexample",
         "",
         "",
@@ -201,7 +201,7 @@ HOSTILE = [
     step(
         FORGED,
         "its server's objects",
-        "import gc\nfor o in gc.get_objects():\n    if type(o).__name__ == 'Server': o.__dict__.clear()",
+        "import gc\nfor o in gc.get_objects():\n    if type(o).__name__ == 'ProgramServer': o.__dict__.clear()",
         "admissible broken exception",
         "",
         "",

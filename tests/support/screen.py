@@ -8,7 +8,7 @@ from rich.console import Console
 
 
 def text_of(renderable: object, width: int = 80, height: int = 24) -> str:
-    console = Console(width=width, height=height, force_terminal=True, color_system="truecolor", file=open("/dev/null", "w"))
+    console = Console(width=width, height=height, force_terminal=True, color_system="truecolor", file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
     with console.capture() as capture:
         console.print(renderable)
     return capture.get()

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from minds import Scripted, as_proposal, replaced, worked_example
+from lakes import BACKWARDS, LAKE, NO_GOAL, NO_HOLES, NOWHERE, PROBES, TRUE, UNFAITHFUL, Rivals
+from minds import Scripted
 
-from lawbook.core.hypothesis import Decision, Proposal, Trigger
 from lawbook.core.record import Action
-from lawbook.core.results import Probe, Subgoal
+from lawbook.core.results import Probe
 from lawbook.errors import LawbookError, MindError
 from lawbook.ledger.events import EventKind
 from lawbook.ledger.ledger import Event, Ledger
@@ -26,24 +26,6 @@ from lawbook.minds.registry import make_mind
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-
-TRUE = worked_example()
-NO_HOLES = replaced(TRUE, "return here(state) == 1  # R3", "return False  # R3", ("ends the game", "does nothing"))
-NO_GOAL = replaced(TRUE, "return here(state) == 2  # R4", "return False  # R4", ("completes the level", "does nothing"))
-UNFAITHFUL = replaced(TRUE, "# R3", "# unfaithful")
-BACKWARDS = replaced(TRUE, "1: (0, -1), 2: (1, 0)", "1: (1, 0), 2: (0, -1)")
-NOWHERE = Subgoal("def subgoal(state): return False", "?")
-MIDDLE = Subgoal("def subgoal(state): return (state.row, state.column) == (2, 2)", "what is there?")
-PROBES = [Probe(Action(4), "an edge?"), MIDDLE, *[NOWHERE] * 3, Probe(Action(2), "more ice?"), Probe(Action(3), "the end?")]
-
-
-class Rivals(Scripted):
-    """Member i starts from the i-th hypothesis; when it is wrong it takes the true one."""
-
-    def propose(self, case):  # type: ignore[no-untyped-def]
-        if case.trigger in (Trigger.LEVEL, Trigger.NO_PLAN, Trigger.SIMPLIFY):
-            return Proposal(Decision.RETAIN)
-        return as_proposal(case, TRUE if case.history else self.hypotheses[case.member])
 
 
 class Elsewhere:
@@ -104,7 +86,6 @@ class Story:
     weight: int = 1
 
 
-LAKE = "gym:FrozenLake-v1?size=4"
 STORIES = {
     "eventful": Story(
         RunConfig(LAKE, budget=40), lambda: Scripted([UNFAITHFUL, NO_HOLES, NO_GOAL], [*[NOWHERE] * 4, *PROBES]), weight=3

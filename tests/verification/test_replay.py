@@ -20,7 +20,7 @@ from lawbook.verification import replay as module
 from lawbook.verification.counterexample import MAX_REGIONS, build_counterexample
 from lawbook.verification.replay import COMPARED_FIELDS, TrajectoryComparison, compare_prediction, find_frame_difference, verify
 
-R, C, O, T = Status.RUNNING, Status.COMPLETED, Status.OVER, Status.TRUNCATED
+R, C, O, T = Status.RUNNING, Status.COMPLETED, Status.OVER, Status.TRUNCATED  # noqa: E741
 SHAPE = (2, 3)
 FRAMES = arrays.arrays(np.uint8, SHAPE, elements=st.integers(0, 2))
 
@@ -296,8 +296,8 @@ def test_what_is_wrong_is_found_where_it_shows_first(
 def test_fields_that_are_not_compared_do_not_count(host: Host) -> None:
     record = walk(*THREE)
     blind, goalless = WALK.replace("] = 7", "] = 1"), WALK.replace("state[0] == 5", "False")
-    assert judged(host, blind, record, compares=["status"]).admissible and not judged(host, blind, record).admissible
-    assert judged(host, goalless, record, compares=["frame"]).admissible and not judged(host, goalless, record).admissible
+    assert judged(host, blind, record, compared_fields=["status"]).admissible and not judged(host, blind, record).admissible
+    assert judged(host, goalless, record, compared_fields=["frame"]).admissible and not judged(host, goalless, record).admissible
 
 
 def test_a_truncated_step_is_neither_compared_nor_replayed(host: Host) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_session import LAKE, NO_HOLES, TRUE
+from lakes import LAKE, NO_HOLES, TRUE
 from thinking import DownError, Thinking
 
 from lawbook.cli import main

@@ -15,6 +15,7 @@ import pytest
 from evil_minds import DOWN, NO_HOLES, TRUE, evil
 from hypothesis import given
 from hypothesis import strategies as st
+from lakes import LAKE
 from minds import Scripted, replaced
 from rich.console import Console
 from screen import plain, text_of
@@ -37,14 +38,6 @@ from lawbook.view.live_display import LiveDisplay, PlainDisplay, describe_activi
 from lawbook.view.live_layout import Scene
 from lawbook.view.metrics import compute_metrics, summarize_run
 from lawbook.view.rulebook_diff import compare_rulebooks, diff_hypotheses, parse_entries
-
-LAKE = "gym:FrozenLake-v1?size=4"
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +230,7 @@ def test_a_diff_names_files_and_lines() -> None:
 def test_the_live_display_draws_every_moment_in_the_room_there_is(
     host: Host, tmp_path: Path, name: str, width: int, height: int
 ) -> None:
-    with open("/dev/null", "w") as nowhere:
+    with open("/dev/null", "w") as nowhere:  # noqa: PTH123
         console = Console(width=width, height=height, force_terminal=True, color_system="truecolor", file=nowhere)
         display = LiveDisplay(console, pauses=False)
         scenes: list[Scene] = []
@@ -257,7 +250,7 @@ def test_the_live_display_draws_every_moment_in_the_room_there_is(
 
 
 def test_the_way_ahead_is_drawn_while_a_plan_is_followed(host: Host, tmp_path: Path) -> None:
-    with open("/dev/null", "w") as nowhere:
+    with open("/dev/null", "w") as nowhere:  # noqa: PTH123
         display = LiveDisplay(Console(force_terminal=True, file=nowhere), pauses=False)
         lengths: list[int] = []
         with display, start_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
@@ -273,7 +266,7 @@ def test_the_display_of_a_resumed_run_shows_what_it_had_told_before(host: Host, 
     with start_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (folder, session):
         session.propose(Proposal(Decision.REVISE_RULEBOOK, TRUE.rulebook, TRUE.files))
         session.probe(DOWN, "what does it do?")
-    with open("/dev/null", "w") as nowhere:
+    with open("/dev/null", "w") as nowhere:  # noqa: PTH123
         display = LiveDisplay(Console(force_terminal=True, file=nowhere), pauses=False)
         with display, resume_run(folder, host=host, mind=Scripted([TRUE])) as again:
             display.attach(again)
@@ -292,7 +285,7 @@ def test_what_is_spent_is_never_cut(width: int) -> None:
 
 def test_a_display_that_fails_does_not_disturb_the_run(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LAWBOOK_DEBUG", raising=False)
-    with open("/dev/null", "w") as nowhere:
+    with open("/dev/null", "w") as nowhere:  # noqa: PTH123
         display = LiveDisplay(Console(force_terminal=True, file=nowhere), pauses=False)
         with display, start_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
             display.attach(session)
@@ -302,7 +295,7 @@ def test_a_display_that_fails_does_not_disturb_the_run(host: Host, tmp_path: Pat
 
 
 def test_plain_lines_tell_what_is_worth_telling(host: Host, tmp_path: Path) -> None:
-    console = Console(record=True, width=80, file=open("/dev/null", "w"))
+    console = Console(record=True, width=80, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
     with start_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([NO_HOLES, TRUE])) as (_, session):
         PlainDisplay(console).attach(session)
         play(session)

@@ -24,9 +24,10 @@ from urllib.parse import quote
 import long_run
 import numpy as np
 import pytest
-from evil_minds import DOWN, NO_HOLES, STILL_NO_HOLES, TRUE, evil
+from evil_minds import DOWN, TRUE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lakes import LAKE
 from minds import Scripted
 from served import Client, served
 
@@ -35,7 +36,6 @@ from lawbook.ledger.events import EventKind
 from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder, list_runs
 from lawbook.runs.lifecycle import start_run
-from lawbook.runs.loops.memento3 import play
 from lawbook.sandbox.host import Host
 from lawbook.view import compare_page, export_images, html_report
 from lawbook.view.gif import encode_gif
@@ -45,32 +45,7 @@ from lawbook.view.run_index import RunIndex
 from lawbook.view.web import bundle, overview, steps
 from lawbook.view.web.run_store import MAX_OPEN_RUNS, RunStore
 
-LAKE = "gym:FrozenLake-v1?size=4"
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
-    with Host() as host:
-        yield host
-
-
-@pytest.fixture(scope="module")
-def runs(host: Host, tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunFolder]:
-    """Runs of one folder, by name: wrong, refused, then true proposals; harmful texts; a population; a random walk."""
-    out = tmp_path_factory.mktemp("web") / "runs"
-    kinds = {
-        "scripted": (RunConfig(LAKE), Scripted([NO_HOLES, STILL_NO_HOLES, TRUE])),
-        "evil": (RunConfig(LAKE), evil()),
-        "population": (RunConfig(LAKE, population=2), Scripted([NO_HOLES, TRUE])),
-        "random": (RunConfig("demo:maze?seed=1", mind="random", protocol="vanilla", budget=60), None),
-    }
-    found = {}
-    for name, (config, mind) in kinds.items():
-        with start_run(config, out, host=host, mind=mind) as (folder, session):
-            play(session)
-        found[name] = RunFolder(folder.path.rename(folder.path.with_name(name)))
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -544,7 +519,7 @@ def test_view_says_where_serves_and_ends_at_an_interrupt(runs: dict[str, RunFold
         assert process.stdout is not None and process.stderr is not None
         found = re.fullmatch(r"viewer  http://127\.0\.0\.1:(\d+)/#run=evil\n", process.stdout.readline())
         assert found
-        assert len(Client(int(found[1])).json("/api/runs")["runs"]) == 4
+        assert len(Client(int(found[1])).json("/api/runs")["runs"]) == len(runs)
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 0 and process.stderr.read() == ""
 

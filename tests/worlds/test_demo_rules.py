@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from arcengine import GameState
-from test_demo import build, send, shown, solve, world
+from demo_games import build, send, shown, solve, world
 
 from lawbook.core.record import Action, Status
 from lawbook.worlds.demo import budget, fog, keys, lights, mirror, push, twins
@@ -168,7 +168,7 @@ def test_the_bar_is_as_long_as_what_is_left() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_no_drop_can_be_left_out_and_a_bump_is_not_fatal_at_once(seed: int) -> None:
     for puzzle, _ in build("budget", seed).stages:
-        full = puzzle.start.left
+        full = puzzle.start.units_left
         for row, column in find_cells(puzzle.board, budget.DROP):
             without = [list(line) for line in puzzle.board]
             without[row][column] = "."
@@ -178,7 +178,7 @@ def test_no_drop_can_be_left_out_and_a_bump_is_not_fatal_at_once(seed: int) -> N
 
 def test_an_empty_bar_is_game_over_on_the_engine() -> None:
     made = world("budget", 0)
-    full = made._game.puzzle.start.left
+    full = made._game.puzzle.start.units_left
     made.reset()
     seen = [made.step(Action(1 + k % 2)) for k in range(full)]  # up and down does not lead to the exit
     assert [one.status for one in seen] == [Status.RUNNING] * (full - 1) + [Status.OVER]
@@ -250,7 +250,7 @@ def test_the_two_rooms_do_not_meet_and_a_detour_is_needed(seed: int) -> None:
         assert (count_fewest_moves(puzzle) or 0) > max(one[place], other[second])
 
 
-def test_the_mirror_standsupright_in_some_games_and_not_in_others() -> None:
+def test_the_mirror_stands_upright_in_some_games_and_not_in_others() -> None:
     assert {build("mirror", seed).puzzle.upright for seed in range(8)} == {True, False}
 
 

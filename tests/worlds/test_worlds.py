@@ -20,7 +20,7 @@ from lawbook.worlds import gym_grids
 from lawbook.worlds.address import WorldAddress, load_world_source, make_world
 from lawbook.worlds.process import WorldProcess
 
-HERE = str((Path(__file__).parents[1] / "support"))
+HERE = str(Path(__file__).parents[1] / "support")
 
 
 def odd(name: str) -> str:
@@ -114,8 +114,8 @@ def test_a_missing_package_names_the_extra_that_brings_it(tmp_path, monkeypatch)
 
 def test_the_run_process_loads_no_environment():
     code = (
-        "import sys; from lawbook.worlds.process import WorldProcess; from lawbook.worlds.address import world_source\n"
-        "for scheme in ('demo', 'gym'): list(world_source(scheme).names())\n"
+        "import sys; from lawbook.worlds.process import WorldProcess; from lawbook.worlds.address import load_world_source\n"
+        "for scheme in ('demo', 'gym'): list(load_world_source(scheme).names())\n"
         "WorldProcess('demo:maze').close()\n"
         "sys.exit(any(name in sys.modules for name in ('arcengine', 'gymnasium', 'pydantic')))"
     )
@@ -226,6 +226,7 @@ def test_a_world_that_cannot_begin_is_a_sentence():
         WorldProcess(odd("needs"))
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(("name", "at"), [("hangs", "action 1"), ("hangs-at-reset", "reset")])
 def test_a_hanging_world_is_ended_within_the_limit(name, at):
     world = WorldProcess(odd(name), seconds=5)
@@ -400,7 +401,7 @@ def test_a_slippery_lake_repeats_its_seed_and_claims_no_baseline():
 
 
 LAKES = """
-from lawbook.worlds.gym import SOURCE, register
+from lawbook.worlds.gym_grids import SOURCE, register
 
 register("CliffWalking-v1",
          view=lambda env, state: [[9 if 12 * row + column == state else 0 for column in range(12)] for row in range(4)],

@@ -298,7 +298,10 @@ def reset(context: CommandContext, message: str, whole: bool = False) -> Command
     member = None if context.session.record.needs_reset else context.member
     execution = context.session.reset(message, whole, member)
     observation = execution.observation or before
-    summary = f"level {observation.level} anew, trajectory {len(context.session.record) - 1}: {frame_text.format_difference(before.frame, observation.frame)}"
+    summary = (
+        f"level {observation.level} anew, trajectory {len(context.session.record) - 1}: "
+        f"{frame_text.format_difference(before.frame, observation.frame)}"
+    )
     if context.member in execution.falsified:
         summary += f"\nyour model is falsified: {format_reason(context.member_state.verdict)}"
     return CommandResult(f"{summary}{_describe_remaining(context)}")
@@ -411,7 +414,10 @@ def describe_unproposed_changes(context: CommandContext) -> str | None:
     try:
         changed = find_changed_files(accepted, context.read_hypothesis())
     except RefusedError as error:
-        return f"{error} What was accepted as version {context.member_state.version} is not what stands there: ./law restore, or mend and propose."
+        return (
+            f"{error} What was accepted as version {context.member_state.version} is not what stands there: ./law "
+            "restore, or mend and propose."
+        )
     if changed:
         return (
             f"{', '.join(changed)} changed since version {context.member_state.version} was accepted; ./law propose it first, "

@@ -42,7 +42,7 @@ def build_command(descriptor: int) -> list[str]:
 
 def make_request_fd(request: Mapping[str, Any]) -> int:
     """A descriptor from which `main` reads what is asked: never on a command line, never in a file with a name."""
-    file = tempfile.TemporaryFile()
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the process that reads it outlives us
     file.write(json.dumps(dict(request)).encode())
     file.flush()
     file.seek(0)

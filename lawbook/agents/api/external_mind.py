@@ -59,7 +59,8 @@ def describe_missing_answers(hypothesis: Hypothesis, text: str) -> str:
         return ""
     missing_list = ", ".join(missing[:12]) + (f" and {len(missing) - 12} more" if len(missing) > 12 else "")
     return (
-        f"{FIDELITY} does not say how the program keeps to {missing_list}; write a line of at least {MIN_ANSWER_CHARACTERS} characters for each "
+        f"{FIDELITY} does not say how the program keeps to {missing_list}; write a line of at least "
+        f"{MIN_ANSWER_CHARACTERS} characters for each "
         f"rule, such as `{missing[0]}: step() does exactly that`, after comparing rule and code, then propose again."
     )
 

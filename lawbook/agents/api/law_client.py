@@ -6,14 +6,14 @@ This file is copied into workspaces and run there by whatever Python is at hand 
 import os
 import sys
 from _socket import AF_INET, AF_UNIX, SHUT_WR, SOCK_STREAM
-from _socket import socket as Socket
+from _socket import socket as Socket  # noqa: N812 - the socket module and what it imports take longer than all the rest
 
 SOCKET, PORT = ".law.sock", ".law.port"
 MAX_STDIN = 1000000
 
 
 def main(words: "list[str]") -> int:
-    os.chdir(os.path.dirname(os.path.abspath(__file__)))
+    os.chdir(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - the name of a socket may only be short
     try:
         connection = open_connection()
     except (OSError, ValueError):
@@ -108,7 +108,7 @@ def bridge_mcp(connection: Socket) -> int:
 
 def print_closed() -> int:
     try:
-        with open(".ended", encoding="utf-8") as stream:
+        with open(".ended", encoding="utf-8") as stream:  # noqa: PTH123
             text = stream.read(500)
     except (OSError, ValueError):
         text = "Nobody is behind this door: the run was stopped. Whoever started it can go on with `lawbook drive --resume`."

@@ -30,7 +30,8 @@ def show_status(context: CommandContext) -> str:
     level_total = f" of {run_status.levels}" if run_status.levels else ""
     lines = [
         f"level {run_status.level}{level_total} (from 0), {run_status.status}; trajectory {len(session.record) - 1}, step "
-        f"{len(session.record.current)}; actions available: {', '.join(map(str, last_observation.available)) if last_observation else 'none'}"
+        f"{len(session.record.current)}; actions available: "
+        f"{', '.join(map(str, last_observation.available)) if last_observation else 'none'}"
     ]
     if run_status.status in (Status.OVER, Status.TRUNCATED):
         lines[0] += f"; the level is {run_status.status}: ./law reset -m why"
@@ -90,7 +91,8 @@ def show_budget(context: CommandContext) -> str:
     if usage.costs:
         lines.append("agent        " + ", ".join(f"{value:,.6g} {name}" for name, value in usage.costs.items()))
     lines.append(
-        f"mismatches   {session.state.n_mismatches:,}; proposals {len(context.member_state.history):,}, versions {context.member_state.version:,}"
+        f"mismatches   {session.state.n_mismatches:,}; proposals {len(context.member_state.history):,}, versions "
+        f"{context.member_state.version:,}"
     )
     lines += [f"level {level}      {n_spent:,} actions" for level, n_spent in sorted(session.state.actions_per_level.items())[-8:]]
     return "\n".join(lines)
@@ -201,6 +203,7 @@ def format_peer_steps(peer_steps: Sequence[PeerStep]) -> str:
         sender = "somebody" if peer_step.member is None else f"member {peer_step.member}"
         description = "a reset" if peer_step.action == RESET else f"action {peer_step.action}"
         lines.append(
-            f"{sender} sent {description}: {peer_step.n_changed} cells changed, {peer_step.observation.status}, level {peer_step.observation.level}"
+            f"{sender} sent {description}: {peer_step.n_changed} cells changed, {peer_step.observation.status}, level "
+            f"{peer_step.observation.level}"
         )
     return "\n".join(lines)

@@ -188,7 +188,8 @@ def _find_cell_changes(context: CommandContext, trajectory_indices: range | tupl
         trajectory = context.session.record.trajectories[t]
         values = trajectory.settled_frames[:, row, column]
         lines += [
-            f"{t}.{s + 1} action {trajectory.steps[s][0]}: {frame_text.format_colour(values[s])} -> {frame_text.format_colour(values[s + 1])}"
+            f"{t}.{s + 1} action {trajectory.steps[s][0]}: {frame_text.format_colour(values[s])} -> "
+            f"{frame_text.format_colour(values[s + 1])}"
             for s in np.flatnonzero(values[1:] != values[:-1]).tolist()
         ]
     return lines
@@ -223,7 +224,8 @@ def show_history(context: CommandContext, number: int | None = None) -> str:
         if not 1 <= number <= len(proposals):
             raise UsageError(f"Proposals are numbered 1 to {len(proposals)}." if proposals else "Nothing was proposed yet.")
         proposal = proposals[number - 1]
-        return f"proposal {number}: {proposal.decision}, after {proposal.n_actions} actions: {proposal.outcome}\n{proposal.reason}".rstrip()
+        heading = f"proposal {number}: {proposal.decision}, after {proposal.n_actions} actions: {proposal.outcome}"
+        return f"{heading}\n{proposal.reason}".rstrip()
     lines, n_accepted = [], 0
     previous: Hypothesis | None = None
     for k, proposal in enumerate(proposals, 1):

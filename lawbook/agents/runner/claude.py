@@ -38,7 +38,8 @@ class Claude:
         return [
             path, "--print", config.prompt,
             "--output-format", "stream-json", "--verbose",
-            "--permission-mode", "acceptEdits", "--tools", ALLOWED_TOOLS, "--allowed-tools", f"{ALLOWED_TOOLS},mcp__{MCP_SERVER_NAME}",
+            "--permission-mode", "acceptEdits", "--tools", ALLOWED_TOOLS,
+            "--allowed-tools", f"{ALLOWED_TOOLS},mcp__{MCP_SERVER_NAME}",
             "--strict-mcp-config", "--mcp-config", json.dumps({"mcpServers": servers}),
             "--no-session-persistence",
             *(["--model", config.model] if config.model else []),

@@ -4,6 +4,8 @@ Argument: JSON of what to try it on. Prints JSON: deed -> the first way in which
 leaves: only outside can it be told whether it came there.
 """
 
+# ruff: noqa: PTH123 - with nothing imported but what it needs, the script starts in a few milliseconds
+
 import ctypes
 import json
 import os

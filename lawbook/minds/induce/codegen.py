@@ -114,7 +114,8 @@ def _describe_overlay(overlay: Overlay) -> list[str]:
         end_text = f"; when the last is empty,{slack_text} and it has run out" if strip.slack >= 0 else ""
         end_text = end_text.replace(", and", "") if not slack_text else end_text
         sentences.append(
-            f"The strip in {where}, {extent}, empties from colour {strip.full} to {strip.empty}: {when_text} takes {pace}{end_text}."
+            f"The strip in {where}, {extent}, empties from colour {strip.full} to {strip.empty}: {when_text} takes "
+            f"{pace}{end_text}."
         )
     if overlay.refills and sentences:
         sentences[-1] += (
@@ -287,7 +288,10 @@ def _describe_gate(gate: Any) -> str:
 
 def _describe_remote_effect(key: Any, remote_effect: Any) -> str:
     if remote_effect[0][0] == "copy":
-        return f" When the avatar meets {_describe_contact(key)} it is shown at row {remote_effect[0][1]}, column {remote_effect[0][2]} too."
+        return (
+            f" When the avatar meets {_describe_contact(key)} it is shown at row {remote_effect[0][1]}, column "
+            f"{remote_effect[0][2]} too."
+        )
     colours = sorted({colour for *_, colour in remote_effect})
     top, left, bottom, right = (pick(cell[k] for cell in remote_effect) for pick, k in ((min, 0), (min, 1), (max, 0), (max, 1)))
     cells_text = f"{_format_cell_count(len(remote_effect))} in rows {top} to {bottom}, columns {left} to {right}"

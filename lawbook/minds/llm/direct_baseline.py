@@ -68,7 +68,10 @@ def _build_parts(case: Case) -> list[Part]:
         title = f"# Before this level's start: the frame before action {previous.steps[-1][0]}"
         parts.append(Part("before", f"{title}\n\n{frame_text.format_board(previous.get_frame(len(previous) - 1))}"))
     available = ", ".join(map(str, trajectory.last.available))
-    current_frame = f"# The frame now (level {trajectory.last.level}, available: {available})\n\n{frame_text.format_board(trajectory.last.frame)}"
+    current_frame = (
+        f"# The frame now (level {trajectory.last.level}, available: "
+        f"{available})\n\n{frame_text.format_board(trajectory.last.frame)}"
+    )
     refusal_note = f"\n\nYour last answer could not be used: {case.refusal}" if case.refusal else ""
     parts.append(Part("now", current_frame + refusal_note))
     parts.append(Part("budget", f"{case.budget_left} actions are left."))

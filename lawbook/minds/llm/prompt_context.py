@@ -272,7 +272,8 @@ def _format_simplification_reason(case: Case) -> list[str]:
     ] * has_grown
     reason = ", and ".join(reasons) or "a level was completed since it was last looked over"
     return [
-        f"{reason[0].upper()}{reason[1:]}: a shorter account of the same is wanted. It has {size:,} bytes now, comments not counted."
+        f"{reason[0].upper()}{reason[1:]}: a shorter account of the same is wanted. It has {size:,} bytes now, comments "
+        "not counted."
     ]
 
 
@@ -342,7 +343,8 @@ def _build_history_parts(case: Case) -> list[Part]:
         parts.append(Part("notes", "# Notes\n\n" + "\n".join(f"- {_shorten_line(note)}" for note in case.notes[-MAX_NOTES:])))
     if case.population > 1 and case.peer_actions:
         lines = [
-            f"{peer_action.n_actions}. {format_actions(peer_action.actions)} ({peer_action.kind} of {_format_driver(case, peer_action.driver)})"
+            f"{peer_action.n_actions}. {format_actions(peer_action.actions)} ({peer_action.kind} of "
+            f"{_format_driver(case, peer_action.driver)})"
             for peer_action in case.peer_actions[-20:]
         ]
         parts.append(Part("news", "# Sent since your last proposal\n\n" + "\n".join(lines)))
