@@ -118,6 +118,8 @@ def unpack_counterexample(body: Mapping[str, Any]) -> Counterexample:
 
 
 def unpack_action(packed: Any) -> Action:
+    if len(packed) == 1 and type(packed[0]) is int:  # nearly all of them
+        return Action(packed[0])
     action = Action(*packed)
     if type(action.id) is not int or (action.x is not None and not type(action.x) is type(action.y) is int):
         raise TypeError(f"an action that is {packed!r}")
@@ -139,7 +141,10 @@ def check_number_or_none(value: Any) -> int | None:
 
 
 def check_numbers(values: Any) -> tuple[int, ...]:
-    return tuple([check_number(value) for value in values])
+    for value in values:
+        if type(value) is not int:
+            raise TypeError(f"{value!r} where a number belongs")
+    return tuple(values)
 
 
 def check_amount(value: Any) -> float:
@@ -161,7 +166,10 @@ def check_text_or_none(value: Any) -> str | None:
 def check_texts(values: Any) -> tuple[str, ...]:
     if type(values) is not list:
         raise TypeError(f"{values!r} where a list belongs")
-    return tuple([check_text(value) for value in values])
+    for value in values:
+        if type(value) is not str:
+            raise TypeError(f"{value!r} where a text belongs")
+    return tuple(values)
 
 
 def check_bool(value: Any) -> bool:

@@ -57,7 +57,8 @@ class RunOpened(DisplayEvent):
 @dataclass(frozen=True, kw_only=True)
 class StepTaken(DisplayEvent):
     """An action and what came back. intent: how it was announced. frames, level, status: of the observation;
-    previous_frame: the settled one before it. exact_by_member: member -> whether its prediction came true (None: not compared). level_before: the level it was sent in."""
+    previous_frame: the settled one before it. exact_by_member: member -> whether its prediction came true (None: not compared).
+    level_before: the level it was sent in."""
 
     action: Action
     intent: IntendEvent

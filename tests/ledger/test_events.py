@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 
+RECORDED = Path(__file__).parents[1] / "support" / "recorded_runs"
 NUMBERS, TEXTS, IDS = st.integers(0, 2**31), st.text(max_size=30), st.text("0123456789abcdef", min_size=40, max_size=40)
 AMOUNTS = st.floats(0, 1e9) | st.integers(0, 10**9)
 JSON = st.none() | st.booleans() | NUMBERS | TEXTS | st.lists(NUMBERS, max_size=3)
@@ -263,3 +265,13 @@ def test_every_recorded_body_is_written_again_as_it_stands(ledgers: list[Ledger]
             assert isinstance(event.data, EVENT_CLASSES[event.kind]) and event.data is event.data
             kinds.add(event.kind)
     assert kinds == set(EventKind)
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("*/run/ledger.sqlite")), ids=lambda path: path.parts[-3])
+def test_every_body_of_an_older_run_is_written_again_as_it_stands(path: Path, tmp_path: Path) -> None:
+    shutil.copy(path, tmp_path / path.name)
+    with Ledger.open(tmp_path / path.name, readonly=True) as ledger:
+        events = list(ledger)
+    for event in events:
+        assert encode_canonical(encode(event.data)) == encode_canonical(dict(event.body)), event.kind
+    assert len(events) > 20
