@@ -25,7 +25,7 @@ from lawbook.core.record import Action, Record, Status, freeze
 from lawbook.core.results import InitialObservation, Limits, NoPlan, Prediction, ProgramError
 from lawbook.ledger.events import OpenEvent
 from lawbook.ledger.ledger import Ledger
-from lawbook.ledger.settings import RecordedSettings, RecordedSpec
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.minds.registry import make_mind
 from lawbook.protocols.protocol import get_protocol
 from lawbook.runs.event_log import EventLog

@@ -24,7 +24,7 @@ from lawbook.errors import UsageError
 from lawbook.ledger.contents import load_observation, store_observation
 from lawbook.ledger.events import CloseEvent, EventKind, NoteEvent, ObserveEvent, OpenEvent, RecordedSandbox, RecordingSource
 from lawbook.ledger.ledger import Ledger
-from lawbook.ledger.settings import RecordedSettings, RecordedSpec
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.protocols.protocol import get_protocol
 from lawbook.runs.folder import RunConfig, RunFolder, collect_versions
 from lawbook.worlds.address import WorldAddress, check_scheme

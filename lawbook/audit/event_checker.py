@@ -30,7 +30,7 @@ from lawbook.ledger.events import (
     VerdictEvent,
 )
 from lawbook.ledger.ledger import Event, Ledger
-from lawbook.ledger.settings import RecordedSettings, RecordedSpec
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.protocols import gate
 from lawbook.protocols.protocol import Protocol, get_protocol
 from lawbook.verification.determinism import DeterminismChecker

@@ -14,7 +14,7 @@ from lawbook.ledger.contents import load_proposal
 from lawbook.ledger.events import CallAnswer, DrawEvent, IntendEvent, PlanEvent, ProposeEvent, VerdictEvent
 from lawbook.ledger.git_versions import AcceptedVersion
 from lawbook.ledger.ledger import Ledger
-from lawbook.ledger.settings import RecordedSettings
+from lawbook.ledger.opening import RecordedSettings
 from lawbook.minds.base import judge_by_citations
 from lawbook.planning import disagreement, population
 from lawbook.protocols import gate

@@ -53,7 +53,7 @@ from lawbook.ledger.events import (
     RecordingSource,
     VerdictEvent,
 )
-from lawbook.ledger.settings import MalformedEventError, RecordedSettings, RecordedSpec
+from lawbook.ledger.opening import MalformedEventError, RecordedSettings, RecordedSpec
 
 _STATUSES = {status.value: status for status in Status}
 _ACTION_KINDS = {kind.value: kind for kind in ActionKind}

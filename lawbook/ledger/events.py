@@ -11,7 +11,7 @@ from lawbook.core.hypothesis import Decision, Trigger
 from lawbook.core.record import Action, ActionKind, Status
 from lawbook.core.results import Judgement, Probe, RunOutcome, Verdict
 from lawbook.core.spending import Caps
-from lawbook.ledger.settings import RecordedSettings, RecordedSpec
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 
 MIND_OPERATIONS = ("propose", "judge", "explore")
 """Calls of a mind; other CALL events tell of what stands around it: the model behind it, commands, an agent's own costs."""

@@ -21,7 +21,7 @@ from lawbook.errors import LawbookError, UsageError
 from lawbook.ledger import sqlite_store
 from lawbook.ledger.codec import decode, encode
 from lawbook.ledger.events import EVENT_KINDS, AnyEvent, EventKind
-from lawbook.ledger.settings import MalformedEventError
+from lawbook.ledger.opening import MalformedEventError
 from lawbook.ledger.sqlite_store import COLUMNS, encode_canonical, hash_event
 
 GENESIS = "0" * 64
@@ -337,6 +337,7 @@ class Ledger:
 def _parse_event(row: Sequence[Any]) -> Event:
     seq, timestamp, kind, body, stored, prev_hash, own_hash = row
     try:
-        return Event(seq, timestamp, EventKind(kind), json.loads(body), prev_hash, own_hash, tuple(json.loads(stored)))
+        contents = () if stored == "[]" else tuple(json.loads(stored))
+        return Event(seq, timestamp, EventKind(kind), json.loads(body), prev_hash, own_hash, contents)
     except (ValueError, TypeError) as error:
         raise UsageError(f"Event {seq} of the ledger cannot be read ({error}); it has been altered.") from error

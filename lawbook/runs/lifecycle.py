@@ -16,7 +16,7 @@ from lawbook.ledger.contents import load_steps
 from lawbook.ledger.events import OpenEvent, RecordedSandbox
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.ledger.ledger import Ledger
-from lawbook.ledger.settings import RecordedSettings, RecordedSpec
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.minds.base import Mind
 from lawbook.minds.fallback import make_mind_with_fallback
 from lawbook.protocols.protocol import get_protocol

@@ -29,7 +29,7 @@ from lawbook.ledger.events import (
 )
 from lawbook.ledger.git_versions import AcceptedVersion
 from lawbook.ledger.ledger import Event, Ledger
-from lawbook.ledger.settings import MalformedEventError
+from lawbook.ledger.opening import MalformedEventError
 from lawbook.minds.base import PeerAction, Version
 from lawbook.protocols.gate import MAX_REFUSALS
 

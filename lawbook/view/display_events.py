@@ -11,7 +11,7 @@ from lawbook.core.hypothesis import Decision, Hypothesis
 from lawbook.core.record import Action, ActionKind, Status
 from lawbook.core.results import Counterexample, Verdict, VerdictKind
 from lawbook.ledger.events import AGENT_OP, COMMAND_OP, PERSON, IntendEvent, PlanEvent
-from lawbook.ledger.settings import RecordedSettings, RecordedSpec
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.view.formatting import extract_first_sentence, format_count, format_one_line
 from lawbook.view.rulebook_diff import RuleChange, compare_rulebooks
 

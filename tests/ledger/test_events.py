@@ -51,7 +51,7 @@ from lawbook.ledger.events import (
     VerdictEvent,
 )
 from lawbook.ledger.ledger import Ledger
-from lawbook.ledger.settings import MalformedEventError, RecordedSettings, RecordedSpec
+from lawbook.ledger.opening import MalformedEventError, RecordedSettings, RecordedSpec
 from lawbook.ledger.sqlite_store import encode_canonical
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run

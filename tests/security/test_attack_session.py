@@ -23,7 +23,7 @@ from lawbook.core.results import Counterexample, Judgement, Limits, Plan, Probe,
 from lawbook.errors import HostError, LawbookError, MindError, RefusedError, UsageError, WorldError
 from lawbook.ledger.events import AnyEvent, EventKind, IntendEvent, OpenEvent
 from lawbook.ledger.ledger import Event
-from lawbook.ledger.settings import RecordedSettings, RecordedSpec
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play

@@ -19,7 +19,7 @@ from lawbook.core.record import Action, Observation, Record, Status, freeze
 from lawbook.ledger.events import OpenEvent, RecordedSandbox
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.ledger.ledger import Ledger
-from lawbook.ledger.settings import RecordedSettings, RecordedSpec
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.minds.base import Mind
 from lawbook.protocols.protocol import get_protocol
 from lawbook.runs.event_log import EventLog

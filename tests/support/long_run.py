@@ -26,7 +26,7 @@ from lawbook.ledger.events import (
     VerdictEvent,
 )
 from lawbook.ledger.ledger import Ledger
-from lawbook.ledger.settings import RecordedSettings, RecordedSpec
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.worlds.world import WorldSpec
 
