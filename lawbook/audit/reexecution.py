@@ -12,7 +12,7 @@ from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import Action, Record, Trajectory
 from lawbook.core.results import Limits, NoPlan, Plan, ProgramError, VerdictKind
 from lawbook.errors import LawbookError
-from lawbook.ledger.codec import read_recorded_steps
+from lawbook.ledger.contents import load_steps
 from lawbook.planning.disagreement import find_disagreements, format_question
 from lawbook.planning.live_prediction import retry_on_host_fault
 from lawbook.planning.planner import find_plan, roll
@@ -208,13 +208,13 @@ class Reexecution:
 
 def replay_world(event_audit: EventAudit) -> tuple[bool | None, str]:
     """Play the world of a run from its start, as recorded. True: the same to the end; False: not; None: nobody can say."""
-    spec = event_audit.openings[-1].body["spec"]
-    if not spec["replayable"]:
+    spec = event_audit.last_opening.spec
+    if not spec.is_replayable:
         return None, "it is played on a server, which shows nothing twice"
     try:
-        address = WorldAddress.parse(event_audit.run["world"])
+        address = WorldAddress.parse(event_audit.run.world)
         with WorldProcess(address, environment=world_environment(address)) as world:
-            difference = describe_replay_difference(world, read_recorded_steps(event_audit.ledger))
+            difference = describe_replay_difference(world, load_steps(event_audit.ledger))
     except LawbookError as error:
         return False, f"it cannot be played again: {error}"
     return (
@@ -226,12 +226,12 @@ def replay_world(event_audit: EventAudit) -> tuple[bool | None, str]:
 
 def fetch_billed(event_audit: EventAudit) -> tuple[int, int] | None:
     """(plays, actions) that the scorecard of a world on a server holds of this run; None where there is none that says so."""
-    spec, last_observation = event_audit.openings[-1].body["spec"], event_audit.record.last
-    if spec["replayable"] or not spec.get("ticket") or last_observation is None:
+    spec, last_observation = event_audit.last_opening.spec, event_audit.record.last
+    if spec.is_replayable or not spec.ticket or last_observation is None:
         return None
     try:
-        address = WorldAddress.parse(event_audit.run["world"])
-        with WorldProcess(address, environment=world_environment(address, spec["ticket"])) as world:
+        address = WorldAddress.parse(event_audit.run.world)
+        with WorldProcess(address, environment=world_environment(address, spec.ticket)) as world:
             return world.rejoin(last_observation)
     except LawbookError:
         return None

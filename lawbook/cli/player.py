@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from lawbook.core.results import RunOutcome
 from lawbook.core.spending import Caps
 from lawbook.errors import LawbookError, UsageError
 from lawbook.ledger.ledger import Ledger
@@ -22,7 +23,6 @@ from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.loops import memento3
 from lawbook.runs.process_exit import EXIT_CODES, interrupt_on_sigterm
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
 from lawbook.view import text_output
 from lawbook.view.console import Terminal
 from lawbook.view.formatting import format_one_line

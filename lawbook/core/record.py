@@ -42,6 +42,14 @@ RESET = Action(0)
 """Starts the level anew. Counts as an action, opens a new trajectory, and is never given to a program."""
 
 
+class ActionKind(StrEnum):
+    """What kind of action an INTEND announces."""
+
+    PLAN = "plan"
+    PROBE = "probe"
+    RESET = "reset"
+
+
 def freeze(frame: npt.ArrayLike) -> Frame:
     """Copy `frame` as a private, contiguous, read-only H x W uint8 array (some worlds change arrays they have already returned).
 

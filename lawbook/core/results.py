@@ -190,6 +190,17 @@ class Probe:
     question: str
 
 
+class RunOutcome(StrEnum):
+    """How a run ended."""
+
+    WON = "won"
+    BUDGET = "budget"
+    STUCK = "stuck"
+    FINISHED = "finished"
+    NONDETERMINISTIC = "nondeterministic"
+    IN_DOUBT = "in_doubt"
+
+
 @dataclass(frozen=True)
 class ExecutionResult:
     """The outcome of sending actions to the world.

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from lawbook.arc.recording_io import read_record
-from lawbook.core.hypothesis import Hypothesis, find_rule_citations
+from lawbook.core.hypothesis import Hypothesis, Trigger, find_rule_citations
 from lawbook.core.record import RESET, Action, Frame, Record, Status, Trajectory
 from lawbook.core.results import InitialObservation, ProgramError
 from lawbook.errors import UsageError
-from lawbook.minds.base import Case, ExceptionCounter, Interface, Mind, Trigger
+from lawbook.minds.base import Case, ExceptionCounter, Interface, Mind
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
 

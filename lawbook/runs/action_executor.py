@@ -9,13 +9,12 @@ from contextlib import contextmanager
 import numpy as np
 
 from lawbook.core.hypothesis import Hypothesis
-from lawbook.core.record import RESET, Action, Observation, Status
-from lawbook.core.results import Counterexample, ExecutionResult, Prediction, ProgramError, Verdict, VerdictKind
-from lawbook.ledger.codec import pack_action
-from lawbook.ledger.ledger import EventKind, pack_observation
+from lawbook.core.record import RESET, Action, ActionKind, Observation, Status
+from lawbook.core.results import Counterexample, ExecutionResult, Prediction, ProgramError, RunOutcome, Verdict, VerdictKind
+from lawbook.ledger.contents import store_observation
+from lawbook.ledger.events import IntendEvent, NoteEvent, PredictedOutcome
 from lawbook.planning.live_prediction import LivePredictor, retry_on_host_fault
 from lawbook.runs.event_log import EventLog
-from lawbook.runs.state import ActionKind, RunOutcome
 from lawbook.verification.determinism import DeterminismChecker
 from lawbook.verification.replay import compare_prediction
 from lawbook.worlds.world import World, explain_refusal
@@ -72,11 +71,8 @@ class ActionExecutor:
                         self.predictor.drop_worker(index)
                     return ExecutionResult((), None, None, tuple(failures), "a program could not predict the next action")
             put_frame = self.event_log.ledger.put_frame
-            body = {"action": pack_action(action), "sort": kind.value, "member": member, "plan": plan_seq, "question": question}
-            packed_predictions = {
-                str(index): [put_frame(prediction.frame), prediction.status.value] for index, prediction in predictions.items()
-            }
-            self.event_log.append(EventKind.INTEND, {**body, "predictions": packed_predictions})
+            outcomes = {m: PredictedOutcome(put_frame(frame), status) for m, (frame, status) in predictions.items()}
+            self.event_log.append(IntendEvent(action, kind, member, plan_seq, question, outcomes))
             self.event_log.commit()  # one durable write: the outcome before, and this prediction, before the action is sent
         except BaseException:  # interrupted: workers may stand behind an action that was never announced
             self.predictor.close()
@@ -172,8 +168,8 @@ class ActionExecutor:
         n_trajectories = len(record)
         current = record.current if n_trajectories else None
         is_step = action is not None and action != RESET
-        body = pack_observation(self.event_log.ledger, observation, action, n_trajectories - 1 if is_step else n_trajectories)
-        self.event_log.append(EventKind.OBSERVE, body)
+        trajectory = n_trajectories - 1 if is_step else n_trajectories
+        self.event_log.append(store_observation(self.event_log.ledger, observation, action, trajectory))
         counterexamples: dict[int, Counterexample] = {}
         contradiction = None
         if current is not None and action is not None and is_step:
@@ -192,7 +188,7 @@ class ActionExecutor:
                     counterexamples[index] = counterexample
             contradiction = self._determinism_checker.add_step(n_trajectories - 1, current.first, action, observation)
         elif difference := self._determinism_checker.add_opening(n_trajectories, record.current.first):
-            self.event_log.append(EventKind.NOTE, {"text": difference})
+            self.event_log.append(NoteEvent(difference))
         for index, counterexample in counterexamples.items():
             self.falsify(index, Verdict(VerdictKind.COUNTEREXAMPLE, counterexample.text, counterexample))
         falsified = [*counterexamples, *self.after_observation(contradiction.sentence if contradiction else "")]

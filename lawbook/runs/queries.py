@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import Observation, Record, Status, Trajectory
-from lawbook.core.results import Counterexample, Prediction
+from lawbook.core.results import Counterexample, Prediction, RunOutcome
 from lawbook.errors import RefusedError, UsageError
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.minds.base import Version
 from lawbook.planning import population
 from lawbook.protocols.protocol import Protocol
 from lawbook.runs.event_log import EventLog
-from lawbook.runs.state import Member, RunOutcome, State
+from lawbook.runs.state import Member, State
 
 
 @dataclass(frozen=True)

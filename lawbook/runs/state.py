@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from lawbook.core.executable import Executable, PlanRun
-from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
-from lawbook.core.record import RESET, Action, Record, Status
-from lawbook.core.results import Verdict
-from lawbook.core.spending import Caps, Spending, read_duration
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, Trigger
+from lawbook.core.record import RESET, Action, ActionKind, Record, Status
+from lawbook.core.results import RunOutcome, Verdict
+from lawbook.core.spending import Caps, Spending
 from lawbook.errors import UsageError
-from lawbook.ledger.codec import unpack_action, unpack_actions, unpack_planned, unpack_proposal, unpack_verdict
+from lawbook.ledger.contents import load_observation, load_proposal
+from lawbook.ledger.events import (
+    CONFINEMENT_PROBE,
+    CallAnswer,
+    CallEvent,
+    CloseEvent,
+    DrawEvent,
+    IntendEvent,
+    NoPlanEvent,
+    NoteEvent,
+    ObserveEvent,
+    OpenEvent,
+    PlanEvent,
+    PredictedOutcome,
+    ProposeEvent,
+    VerdictEvent,
+    get_duration,
+)
 from lawbook.ledger.git_versions import AcceptedVersion
-from lawbook.ledger.ledger import Event, EventKind, Ledger, read_observation
-from lawbook.minds.base import PeerAction, Trigger, Version
+from lawbook.ledger.ledger import Event, Ledger
+from lawbook.ledger.opening import MalformedEventError
+from lawbook.minds.base import PeerAction, Version
 from lawbook.protocols.gate import MAX_REFUSALS
 
-MIND_OPERATIONS = ("propose", "judge", "explore")
-"""Calls of a mind; other CALL events tell of what stands around it: the model behind it, doors, an agent's own costs."""
 SIMPLIFY_GROWTH = 1.25
 """A description this many times its length at the last simplification is asked to be simplified."""
-
-
-class ActionKind(StrEnum):
-    """The kind of action that an INTEND announces."""
-
-    PLAN = "plan"
-    PROBE = "probe"
-    RESET = "reset"
-
-
-class RunOutcome(StrEnum):
-    """How a run ended."""
-
-    WON = "won"
-    BUDGET = "budget"
-    STUCK = "stuck"
-    FINISHED = "finished"
-    NONDETERMINISTIC = "nondeterministic"
-    IN_DOUBT = "in_doubt"
 
 
 @dataclass
@@ -65,7 +62,7 @@ class Member:
     explore_refusal: str = ""
     version: int = 0
     n_calls: int = 0
-    pending_answers: dict[str, Event] = field(default_factory=dict)
+    pending_answers: dict[str, CallAnswer] = field(default_factory=dict)
     cached_exchanges: dict[str, list[str]] = field(default_factory=dict)
     proposal: tuple[int, Proposal] | None = None
     history: list[Version] = field(default_factory=list)
@@ -101,10 +98,10 @@ class ActivePlan:
     subgoal: str | None
     question: str
     n_sent: int = 0
-    predictions: tuple[tuple[str, Status], ...] = ()
+    predictions: tuple[PredictedOutcome, ...] = ()
 
     @property
-    def next_prediction(self) -> tuple[str, Status] | None:
+    def next_prediction(self) -> PredictedOutcome | None:
         """Return what the next action is planned to show; None where that is not known."""
         return self.predictions[self.n_sent] if self.n_sent < len(self.predictions) else None
 
@@ -119,7 +116,7 @@ class Intent:
     member: int | None
     plan_seq: int | None
     question: str
-    predictions: dict[int, tuple[str, Status]]
+    predictions: Mapping[int, PredictedOutcome]
 
 
 @dataclass
@@ -147,10 +144,9 @@ class State:
     def from_opening(cls, ledger: Ledger) -> State:
         """Make the state before anything happened, from the OPEN event. Raises UsageError when there is none."""
         opening = next(iter(ledger), None)
-        if opening is None or opening.kind is not EventKind.OPEN:
+        if opening is None or not isinstance(opening.data, OpenEvent):
             raise UsageError("This ledger has no opening: the run was ended before it began; start another.")
-        run, spec = opening.body["run"], opening.body["spec"]
-        return cls(Record(spec["levels"]), [Member(index) for index in range(run["population"])])
+        return cls(Record(opening.data.spec.levels), [Member(index) for index in range(opening.data.run.population)])
 
     @property
     def n_actions(self) -> int:
@@ -159,75 +155,75 @@ class State:
 
     def apply(self, event: Event, ledger: Ledger) -> None:
         """Take one event in. Total: every kind of event has its one effect here and nowhere else."""
-        body = event.body
-        paused = event.kind is EventKind.OPEN or "line" in body  # imported lines have their own clock
-        self.spending.add_time(event.time, paused, read_duration(body))
-        match event.kind:
-            case EventKind.OBSERVE:
-                self._apply_observation(event, ledger)
-            case EventKind.INTEND:
-                predictions = {int(m): (frame, Status(status)) for m, (frame, status) in body["predictions"].items()}
-                action = Action(*body["action"])
-                self.intent = Intent(
-                    event.seq, action, ActionKind(body["sort"]), body["member"], body["plan"], body["question"], predictions
-                )
-                if body["sort"] == ActionKind.PROBE and body["member"] not in predictions:
-                    self.n_unpredicted += 1
-                assert body["member"] is None or 0 <= body["member"] < len(self.members), "there is no such member"
-                for member in self.members:  # whoever acts: what was answered before is an answer to another record
-                    member.clear_pending()
-            case EventKind.PROPOSE:
-                proposer: Member = self.members[body["member"]]
-                proposer.proposal = (event.seq, unpack_proposal(ledger, body))
+        data = event.data
+        paused = isinstance(data, OpenEvent) or (isinstance(data, ObserveEvent | NoteEvent) and data.line is not None)
+        self.spending.add_time(event.time, paused, get_duration(data))  # imported lines have their own clock
+        match data:
+            case ObserveEvent():
+                self._apply_observation(data, ledger)
+            case IntendEvent():
+                self._apply_intent(event.seq, data)
+            case ProposeEvent():
+                proposer = self.members[data.member]
+                proposer.proposal = (event.seq, load_proposal(ledger, data.proposal))
                 proposer.peer_actions.clear()
                 proposer.pending_answers.pop("judge", None)  # what was said of another proposal, that never had a verdict
-                proposer.trigger = Trigger(body["cause"])
+                proposer.trigger = data.cause
                 if proposer.trigger is Trigger.NO_PLAN:  # older ledgers do not say it before
                     proposer.reflected_at = self.n_actions
-            case EventKind.VERDICT:
-                self._apply_verdict(self.members[body["member"]], body["about"], unpack_verdict(body["verdict"]), event.time)
-            case EventKind.PLAN:
-                if body["subgoal"] is None:
-                    self.members[body["member"]].no_plan_reason = body.get("reason", "")
-                if body["actions"] is not None:
-                    subgoal = None if body["subgoal"] is None else ledger.get_text(body["subgoal"])
-                    executable = PlanRun(unpack_actions(body["actions"]))
-                    self.open_plans[event.seq] = ActivePlan(event.seq, body["member"], executable, subgoal, body["question"])
-            case EventKind.DRAW if body["plan"] is None:  # nobody has one, and these are asked why
-                for index in body["asked"]:
+            case VerdictEvent():
+                self._apply_verdict(self.members[data.member], data.about, data.verdict, event.time)
+            case PlanEvent():
+                if data.subgoal is None:
+                    self.members[data.member].no_plan_reason = data.reason
+                if data.actions is not None:
+                    subgoal = None if data.subgoal is None else ledger.get_text(data.subgoal)
+                    executable = PlanRun(data.actions)
+                    self.open_plans[event.seq] = ActivePlan(event.seq, data.member, executable, subgoal, data.question)
+            case NoPlanEvent():
+                for index in data.members:
                     self.members[index].trigger, self.members[index].reflected_at = Trigger.NO_PLAN, self.n_actions
-            case EventKind.DRAW:
+            case DrawEvent():
                 self.n_draws += 1
-                self.active_plan = self.open_plans[body["plan"]]
-                self.active_plan.predictions = unpack_planned(body)
+                self.active_plan = self.open_plans[data.plan_seq]
+                self.active_plan.predictions = data.predictions
                 self.open_plans.clear()
-            case EventKind.CALL:
-                self._apply_call(event)
-            case EventKind.NOTE:
-                if body.get("by") != "probe":  # of an agent's confinement: for people
-                    self.notes.append(body["text"])
-            case EventKind.CLOSE:
-                self.outcome = RunOutcome(body["outcome"])
-            case EventKind.OPEN:
-                self.caps = Caps(**body["caps"]) if "caps" in body else Caps.from_settings(body["run"])
+            case CallEvent():
+                self._apply_call(data)
+            case NoteEvent():
+                if data.author != CONFINEMENT_PROBE:  # of an agent's confinement: for people
+                    self.notes.append(data.text)
+            case CloseEvent():
+                self.outcome = data.outcome
+            case OpenEvent():
+                self.caps = data.caps or Caps.from_settings(data.run.values)
 
-    def _apply_call(self, event: Event) -> None:
-        body = event.body
-        if body["op"] != "door":  # what somebody asked of the run cost nothing
-            self.spending.add_call(body.get("receipt", {}))
-        if "request" in body:  # an inner call, of the model behind a mind (MindTools)
-            if body["answer"] is not None:
-                self.members[body["member"]].cached_exchanges.setdefault(body["request"], []).append(body["answer"])
-        elif body["op"] in MIND_OPERATIONS and body["answer"] is not None:
-            caller: Member = self.members[body["member"]]
+    def _apply_intent(self, seq: int, intent: IntendEvent) -> None:
+        self.intent = Intent(seq, intent.action, intent.kind, intent.member, intent.plan_seq, intent.question, intent.predictions)
+        if intent.kind is ActionKind.PROBE and intent.member not in intent.predictions:
+            self.n_unpredicted += 1
+        assert intent.member is None or 0 <= intent.member < len(self.members), "there is no such member"
+        for member in self.members:  # whoever acts: what was answered before is an answer to another record
+            member.clear_pending()
+
+    def _apply_call(self, call: CallEvent) -> None:
+        if not call.is_command:  # what somebody asked of the run cost nothing
+            self.spending.add_call(call.receipt)
+        if call.answer is None:
+            return
+        caller = self.members[call.member]
+        if call.request is not None:  # an inner call, of the model behind a mind (MindTools.exchange)
+            assert isinstance(call.answer, str), "the answer of a model is a text"
+            caller.cached_exchanges.setdefault(call.request, []).append(call.answer)
+        elif call.is_mind_call:
             caller.n_calls += 1
-            caller.pending_answers[body["op"]] = event
+            caller.pending_answers[call.op] = call.answer
             caller.cached_exchanges.clear()
 
-    def _apply_observation(self, event: Event, ledger: Ledger) -> None:
-        action, observation = unpack_action(event.body["action"]), read_observation(ledger, event.body)
+    def _apply_observation(self, data: ObserveEvent, ledger: Ledger) -> None:
+        action, observation = data.action, load_observation(ledger, data)
         level, opens_trajectory = self.record.level, action is None or action == RESET
-        if event.body["trajectory"] != len(self.record) - (not opens_trajectory):
+        if data.trajectory != len(self.record) - (not opens_trajectory):
             raise ValueError("it belongs to another trajectory")
         self.record.extend(action, observation)
         self.open_plans.clear()
@@ -315,6 +311,8 @@ def fold_events(ledger: Ledger) -> State:
     for event in ledger:
         try:
             state.apply(event, ledger)
+        except MalformedEventError:
+            raise
         except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
             message = f"Event {event.seq} ({event.kind}) does not follow from those before it ({type(error).__name__}: {error})"
             raise UsageError(f"{message}; the ledger was written by another version, or altered.") from error

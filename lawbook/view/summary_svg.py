@@ -65,7 +65,7 @@ def render(ledger: Ledger) -> str:
     if state is None or not any(rulebook for _, rulebook, _ in history):
         raise UsageError("No rulebook was ever accepted in this run, so there is nothing to draw; choose another.")
     assert builder.opening is not None
-    metrics, palette_name = builder.build(state, ledger), builder.opening.spec["palette"]
+    metrics, palette_name = builder.build(state, ledger), builder.opening.spec.palette
     panels = list(
         _select_panels(history, ledger, state.record.trajectories[0].first.frame, state.record.current.last.frame, metrics)
     )
@@ -123,7 +123,7 @@ def _select_panels(
     if sections:
         _, section, rulebook, version = max(sections, key=lambda candidate: (len(candidate[1].steps), candidate[0]))
         frames = section.read_frames(ledger)
-        certificate = "certified shortest" if section.plan_event.plan_body["certified"] else "found in the program"
+        certificate = "certified shortest" if section.plan_event.plan.certified else "found in the program"
         title = f"A plan of {format_count(len(section.steps), 'action')},"
         yield PicturePanel(
             frames[0],
@@ -149,9 +149,7 @@ def _select_panels(
 
 
 def _is_complete(section: PlanSection) -> bool:
-    return section.plan_event.plan_body["subgoal"] is None and 0 < len(section.steps) == len(
-        section.plan_event.plan_body["actions"]
-    )
+    return section.plan_event.plan.subgoal is None and 0 < len(section.steps) == section.plan_event.n_actions
 
 
 def _find_key_mismatch(

@@ -21,7 +21,8 @@ import pytest
 
 from lawbook.cli.commands import COMMANDS
 from lawbook.cli.main import main
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunFolder, list_runs
 
 LAKE = "gym:FrozenLake-v1?size=4"

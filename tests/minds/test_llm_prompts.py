@@ -14,11 +14,11 @@ from lamps import TRUE, UNFAITHFUL, WORLD, WRONG
 from scripted_model import FAITHFUL, RETAIN, ScriptedModel, book, program, reflection
 
 from lawbook.cli.main import main
-from lawbook.core.hypothesis import Decision, Hypothesis
+from lawbook.core.hypothesis import Decision, Hypothesis, Trigger
 from lawbook.core.record import Status
 from lawbook.core.results import Counterexample, MismatchRegion, ProgramError, Verdict, VerdictKind
 from lawbook.errors import MindError, UsageError
-from lawbook.minds.base import Case, Trigger, Version
+from lawbook.minds.base import Case, Version
 from lawbook.minds.llm import prompt_context, templates
 from lawbook.minds.llm.images import encode_png, render_images
 from lawbook.minds.llm.language_mind import LLMMind

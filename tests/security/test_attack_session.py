@@ -19,14 +19,15 @@ from strays import processes
 
 from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
 from lawbook.core.record import Action
-from lawbook.core.results import Counterexample, Judgement, Limits, Plan, Probe, Subgoal, VerdictKind
+from lawbook.core.results import Counterexample, Judgement, Limits, Plan, Probe, RunOutcome, Subgoal, VerdictKind
 from lawbook.errors import HostError, LawbookError, MindError, RefusedError, UsageError, WorldError
-from lawbook.ledger.ledger import Event, EventKind
+from lawbook.ledger.events import AnyEvent, EventKind, IntendEvent, OpenEvent
+from lawbook.ledger.ledger import Event
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 
 
@@ -313,10 +314,10 @@ def test_an_interruption_before_an_action_leaves_nobody_ahead(session: Session, 
     session.probe(ON, "?")
     append = session.event_log.append
 
-    def interrupted(kind: EventKind, body: Mapping[str, Any]) -> Event:
-        if kind is EventKind.INTEND:
+    def interrupted(data: AnyEvent) -> Event:
+        if isinstance(data, IntendEvent):
             raise KeyboardInterrupt
-        return append(kind, body)
+        return append(data)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(session.event_log, "append", interrupted)
@@ -343,7 +344,7 @@ def test_a_run_is_opened_once_and_closed_once(session: Session) -> None:
     """A second opening would be a reset that costs nothing; a word after the end would stand behind the published head."""
     session.probe(ON, "?")
     with pytest.raises(RefusedError, match="costs an action"):
-        session.open({"run": {}})
+        session.open(OpenEvent(RecordedSettings({}), RecordedSpec({})))
     with pytest.raises(RefusedError, match="costs an action"):
         session.open()
     session.finish(RunOutcome.FINISHED, "enough")

@@ -31,7 +31,8 @@ from stories import STORIES, Story, parted, player, told
 from lawbook.audit.report import audit_run, rebuild_git_memory
 from lawbook.errors import LawbookError
 from lawbook.ledger import sqlite_store
-from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event, Ledger
 from lawbook.runs.folder import RunFolder
 
 PATIENCE = 300.0

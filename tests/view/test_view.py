@@ -22,7 +22,8 @@ from screen import plain, text_of
 
 from lawbook.core.hypothesis import ENGINE, RULEBOOK, Decision, Proposal
 from lawbook.core.record import Action
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play

@@ -17,11 +17,10 @@ from lawbook.agents.api.workspace import FIDELITY, find_changed_files
 from lawbook.core import frame_text
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, find_rule_citations, validate_files
 from lawbook.core.record import Action, Observation, Status
-from lawbook.core.results import ExecutionResult, Limits, NoPlan, ProgramError, Subgoal, Verdict, VerdictKind
+from lawbook.core.results import ExecutionResult, Limits, NoPlan, ProgramError, RunOutcome, Subgoal, Verdict, VerdictKind
 from lawbook.errors import RefusedError, UsageError
 from lawbook.planning.planner import roll
 from lawbook.protocols import gate
-from lawbook.runs.state import RunOutcome
 from lawbook.verification.replay import verify as replayed
 from lawbook.worlds.world import explain_refusal
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import NamedTuple
 
-from lawbook.core.hypothesis import Hypothesis
+from lawbook.core.hypothesis import Hypothesis, Trigger
 from lawbook.core.record import Action, Record
-from lawbook.minds.base import Case, Trigger
+from lawbook.minds.base import Case
 from lawbook.minds.induce.contact_log import RecordAnalysis
 from lawbook.minds.induce.exceptions import add_exceptions, simulate_trajectory
 from lawbook.minds.induce.law_tables import Laws

@@ -7,7 +7,7 @@ from typing import Any
 from lawbook.core.hypothesis import RULEBOOK, find_rule_citations
 from lawbook.core.results import Counterexample
 from lawbook.errors import UsageError
-from lawbook.ledger.codec import pack_action
+from lawbook.ledger.body_parts import pack_action
 from lawbook.view.display_events import PredictionFailed, ProposalJudged, describe_counterexample
 from lawbook.view.formatting import format_one_line, truncate_text
 from lawbook.view.rulebook_diff import collect_texts, parse_entry_id
