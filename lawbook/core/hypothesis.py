@@ -35,7 +35,7 @@ class Decision(StrEnum):
 
 
 class Trigger(StrEnum):
-    """Why a mind is asked."""
+    """The reason for which a mind is asked."""
 
     START = "start"  # nothing is believed yet
     MISMATCH = "mismatch"  # a prediction was wrong

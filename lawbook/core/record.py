@@ -43,7 +43,7 @@ RESET = Action(0)
 
 
 class ActionKind(StrEnum):
-    """What kind of action an INTEND announces."""
+    """The kind of action that an INTEND announces."""
 
     PLAN = "plan"
     PROBE = "probe"
