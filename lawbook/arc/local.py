@@ -23,7 +23,8 @@ ACTIONS, CLICKS = tuple(range(1, 8)), (6,)
 class ArcWorld:
     """A game behind the toolkit's wrapper, whose making has already reset it once: that is the opening.
 
-    baselines: actions of people per level, or None; failures: what the toolkit logs. Raises WorldError where the game itself fails.
+    baselines: actions of people per level, or None; failure_handler: what the toolkit logs. Raises WorldError where the game
+    itself fails.
     """
 
     def __init__(self, env: EnvironmentWrapper, baselines: tuple[int, ...] | None, failure_handler: FailureHandler) -> None:

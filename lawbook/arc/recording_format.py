@@ -26,7 +26,7 @@ class RecordingLine:
     """What one line says.
 
     time: seconds since 1970, None where its timestamp is missing or unusual. frames: H x W uint8, oldest first; none after the end
-    of a game. levels: how many the game has, None for 0. rest: from which `written` makes the line again.
+    of a game. levels: how many the game has, None for 0. rest: from which `format_line` makes the line again.
     """
 
     time: float | None

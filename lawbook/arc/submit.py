@@ -28,8 +28,8 @@ ProgressReporter = Callable[[str], None]
 
 @dataclass(frozen=True)
 class SubmittedRun:
-    """One run on a card. sent: actions that reached the server; of: that the run has. parted: where it went another way or failed;
-    empty when every settled frame, status and level was the recorded one. plays, billed: as counted here."""
+    """One run on a card. n_sent: actions that reached the server; n_recorded: that the run has. difference: where it went another
+    way or failed; empty when every settled frame, status and level was the recorded one. n_plays, n_billed: as counted here."""
 
     run: str
     world: str
@@ -49,7 +49,7 @@ class SubmittedRun:
 class Submission:
     """card: what the server said when it was closed, as the toolkit's EnvironmentScorecard; None when it was not, or says nothing.
 
-    agreed: the server billed what was counted here, run by run; failure: why the card could not be closed.
+    is_billing_consistent: the server billed what was counted here, run by run; failure: why the card could not be closed.
     """
 
     card_id: str

@@ -61,10 +61,10 @@ class _AnnouncedAction:
 class EventAudit:
     """A ledger walked from its first event to its last. What is wrong lies in `findings`; the rest is what was met on the way.
 
-    announced, predicted, compared: actions with an INTEND, with a prediction by anybody, and predictions compared again.
-    unpredicted: probes without a prediction. imported: lines of a recording. restarts: resets of the whole game. said: words of a
-    person. unlike: levels that did not always begin alike. receipts: of every call. openings: by number of the event.
-    confined: by what agents were, and how well.
+    n_announced, n_predicted, n_compared: actions with an INTEND, with a prediction by anybody, and predictions compared again.
+    n_unpredicted: probes without a prediction. n_imported: lines of a recording. n_restarts: resets of the whole game.
+    n_person_notes: words of a person. n_unlike_starts: levels that did not always begin alike. receipts: of every call.
+    confinements: by what agents were, and how well. openings: by number of the event.
     """
 
     hypothesis_audit: HypothesisAudit
@@ -303,7 +303,7 @@ class EventAudit:
         predictions: Mapping[int, PredictedOutcome],
         position_before: RecordPosition,
     ) -> None:
-        """Every prediction held against what came; what differs has to be told next. before: the record until then."""
+        """Every prediction held against what came; what differs has to be told next. position_before: the record until then."""
         index = position_before[0] - 1
         current = self.record.trajectories[index]
         for member, (frame, status) in predictions.items():

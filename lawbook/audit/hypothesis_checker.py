@@ -30,8 +30,8 @@ ReportFinding = Callable[[str, str], None]
 class HypothesisLifetime:
     """A version while it might steer: from its acceptance until it fell, was replaced, or the ledger ends.
 
-    accepted: the event of its verdict. until: the record that it must reproduce. fatal: (trajectory, step, frame, status) that it
-    is recorded to have predicted where it fell, None where it fell in another way or did not.
+    accepted: the event of its verdict. until: the record that it must reproduce. fatal_prediction: (trajectory, step, frame,
+    status) that it is recorded to have predicted where it fell, None where it fell in another way or did not.
     """
 
     member: int
@@ -55,8 +55,8 @@ class RefusedProposal:
 @dataclass
 class AuditedPlan:
     """A plan, by which version and from where; hypothesis: what it was made in, None for one that no program was asked about.
-    certified: it claims that there is no shorter one, after a search of so many nodes. ahead: frames it is predicted to show, once
-    it was drawn."""
+    certified: it claims that there is no shorter one, after a search of so many nodes. predicted_frames: frames it is predicted
+    to show, once it was drawn."""
 
     seq: int
     member: int
@@ -75,8 +75,8 @@ class AuditedPlan:
 class DisagreementChoice:
     """What the policy `disagree` chose from there: one of several classes of plans, or to send one action first (a trial).
 
-    beliefs: what each member that might steer believed; plans: one of each class, in their order. plan: index of the class that was
-    drawn, None for a trial; action, member, question: of the trial.
+    hypotheses: what each member that might steer believed; plans: one of each class, in their order. class_index: index of the
+    class that was drawn, None for a trial; action, member, question: of the trial.
     """
 
     seq: int
@@ -91,7 +91,7 @@ class DisagreementChoice:
 
 @dataclass
 class AuditedMember:
-    """One member. admissible: may it steer? answers: of its mind, by operation, that have had no consequence yet; asked: how many
+    """One member. admissible: may it steer? answers: of its mind, by operation, that have had no consequence yet; n_calls: how many
     there were."""
 
     hypothesis: Hypothesis | None = None
@@ -108,7 +108,8 @@ class AuditedMember:
 class HypothesisAudit:
     """Members, their versions and plans. Fed by the trail, event by event; what is wrong is told to `find`.
 
-    accepted: every version, as the git memory must hold it. lives, refusals, plans, chosen: what a strict audit runs again.
+    accepted_versions: every version, as the git memory must hold it. lifetimes, refusals, plans, choices: what a strict audit
+    runs again.
     """
 
     def __init__(self, ledger: Ledger, record: Record, protocol: Protocol, run: RecordedSettings, report: ReportFinding) -> None:
@@ -320,7 +321,7 @@ class HypothesisAudit:
             self._report("plans", f"predicts another frame for action {n_sent + 1} of plan {plan.seq} than was planned")
 
     def on_action(self, plan_seq: int | None, is_running: bool) -> None:
-        """An action has been observed. plan: whose step it was; goes_on: the level is still running."""
+        """An action has been observed. plan_seq: whose step it was; is_running: the level is still running."""
         self._fresh_plans.clear()
         if self.active_plan is not None:
             active, n_sent = self.active_plan

@@ -33,8 +33,8 @@ _SEARCH_SECONDS = 60.0
 class Reexecution:
     """The programs of a trail, run again in `host`. findings(): what does not come out as it is on record.
 
-    searched: plans that were searched for again, since they claim to be shortest; cut: those of them for which time or memory ran
-    out here.
+    n_searched: plans that were searched for again, since they claim to be shortest; n_cut: those of them for which time or memory
+    ran out here.
     """
 
     def __init__(self, event_audit: EventAudit, host: Host) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from lawbook.errors import UsageError
 
-# As in cli.py: what costs time is imported where it is needed.
+# As in main.py: what costs time is imported where it is needed.
 
 AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
 

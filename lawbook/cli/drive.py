@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lawbook.cli import options
 from lawbook.errors import LawbookError, UsageError
 
-# As in cli.py: what costs time is imported where it is needed.
+# As in main.py: what costs time is imported where it is needed.
 if TYPE_CHECKING:
     from lawbook.agents.api.workspace import Workspace
 

@@ -10,7 +10,7 @@ from typing import Any
 from lawbook.core.spending import OPTIONS
 
 MIND_OPTIONS = ("images", "seed_with", "fallback")
-"""What a mind is given besides the case (minds.helped)."""
+"""What a mind is given besides the case (minds.fallback)."""
 
 
 def add_out_option(parser: argparse.ArgumentParser) -> None:

@@ -50,7 +50,8 @@ class DisplayOptions:
 
 
 def play_new_run(world: str, run_settings: Mapping[str, Any], out: Path, display_options: DisplayOptions) -> int:
-    """Play a new run and return the exit code. asked: fields of RunConfig that were given. Raises LawbookError before it begins."""
+    """Play a new run and return the exit code. run_settings: fields of RunConfig that were given. Raises LawbookError before it
+    begins."""
     console, display = display_options.make_display()
     mind = lifecycle.make_run_mind(RunConfig(world, **run_settings))
     if getattr(mind, "drives", False):

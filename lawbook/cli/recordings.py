@@ -9,7 +9,7 @@ from pathlib import Path
 from lawbook.cli import options
 from lawbook.cli.run_lookup import find_run_folder
 
-# As in cli.py: what costs time is imported where it is needed.
+# As in main.py: what costs time is imported where it is needed.
 
 AddCommand = Callable[[str, Callable[[argparse.Namespace], int], str], argparse.ArgumentParser]
 

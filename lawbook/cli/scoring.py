@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lawbook.errors import UsageError
 
-# As in cli.py: what costs time is imported where it is needed.
+# As in main.py: what costs time is imported where it is needed.
 if TYPE_CHECKING:
     from lawbook.runs.folder import RunFolder
 

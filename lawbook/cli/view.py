@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lawbook.errors import UsageError
 
-# As in cli.py: what costs time is imported where it is needed.
+# As in main.py: what costs time is imported where it is needed.
 
 RUN_HELP = "a run's folder, its name below --out, or `last`"
 

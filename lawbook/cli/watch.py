@@ -62,7 +62,7 @@ class LedgerFollower:
 def follow(folder: RunFolder, display: NullDisplay, *, from_start: bool, should_stop: Callable[[], bool] = lambda: False) -> bool:
     """Show a run until it ends; True when it has, False when nobody plays it any more, or `until` says so.
 
-    whole: from the first event on, else from the last few. Raises UsageError for a ledger that cannot be read.
+    from_start: from the first event on, else from the last few. Raises UsageError for a ledger that cannot be read.
     """
     with Ledger.open(folder.ledger, readonly=True) as ledger, display:
         follower = LedgerFollower.from_ledger(ledger)

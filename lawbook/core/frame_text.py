@@ -271,7 +271,7 @@ def clip_text(text: str, max_chars: int) -> str:
 
 
 def _find_tiling(frame: Grid, sizes: Sequence[int], *, forced: bool) -> tuple[int, int, int] | None:
-    """(size, first row, first column of a whole tile) whose tiles and legend are shortest. sure: however long they are."""
+    """(size, first row, first column of a whole tile) whose tiles and legend are shortest. forced: however long they are."""
     frame, best = frame[:_SAMPLE_SIZE, :_SAMPLE_SIZE], None
     lowest_cost = np.inf if forced else frame.size * _MAX_SHARE
     for size in sizes:
@@ -363,7 +363,7 @@ def _describe_change(change: Change) -> str:
 
 
 def _format_cells(frame: Grid, max_colour: int) -> list[str]:
-    """Each row as text; top: the highest colour there is anywhere."""
+    """Each row as text; max_colour: the highest colour there is anywhere."""
     digits = (_ONE_CHARACTER if max_colour < len(_ONE_CHARACTER) else _TWO_DIGITS)[frame].reshape(len(frame), -1)
     return [row.tobytes().decode() for row in digits]
 

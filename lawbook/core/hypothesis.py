@@ -142,7 +142,7 @@ def validate_files(hypothesis: Hypothesis) -> str | None:
 class RuleCitations:
     """The mechanical trace between a rulebook and a program: advice for a judge, never a verdict.
 
-    rules, questions: ids in order of appearance (`R1`, `Q1`); cited: rule -> places (`file:line`) that name it;
+    rules, questions: ids in order of appearance (`R1`, `Q1`); citations: rule -> places (`file:line`) that name it;
     uncited: rules no code names; unknown: rules that code names and the rulebook does not hold.
     """
 

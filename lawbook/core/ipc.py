@@ -20,7 +20,7 @@ class BrokenConnectionError(Exception):
 
 
 def send(sock: socket.socket, header: dict[str, Any], blobs: Sequence[bytes | memoryview] = ()) -> None:
-    """Send one message. `header` must be JSON and not use the key `blobs`. Raises BrokenWireError when nobody listens."""
+    """Send one message. `header` must be JSON and not use the key `blobs`. Raises BrokenConnectionError when nobody listens."""
     sizes = [len(blob) for blob in blobs]
     text = json.dumps({**header, "blobs": sizes} if sizes else header, separators=(",", ":")).encode()
     try:
@@ -38,7 +38,7 @@ def receive(
 ) -> tuple[dict[str, Any], list[bytes]]:
     """Receive one message as (header, blobs). The whole message must arrive within `seconds` (None: no limit).
 
-    Raises BrokenWireError for silence past the limit (message starts with "timeout"), end of stream, or anything malformed.
+    Raises BrokenConnectionError for silence past the limit (message starts with "timeout"), end of stream, or anything malformed.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     magic, header_size, blob_size = _PREFIX.unpack(_receive_exactly(sock, _PREFIX.size, deadline))

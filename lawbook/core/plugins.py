@@ -32,7 +32,7 @@ def list_entry_points(group: str) -> dict[str, EntryPoint]:
 
 
 def load_entry_point(entry: EntryPoint, label: str) -> object:
-    """What the entry point names. what: `gym: worlds`, for the sentence. Raises UsageError when it is not to be had."""
+    """What the entry point names. label: `gym: worlds`, for the sentence. Raises UsageError when it is not to be had."""
     try:
         return entry.load()
     except ImportError as error:

@@ -199,7 +199,7 @@ class ExecutionResult:
 
     actions: those really sent. observation: the last one received (None when nothing was sent).
     mismatch: how the acting member's prediction failed, if it did. falsified: all members whose prediction failed.
-    halted: why it stopped before its end, or an empty string.
+    halt_reason: why it stopped before its end, or an empty string.
     """
 
     actions: tuple[Action, ...]

@@ -48,8 +48,8 @@ MAX_UNREPORTED_SECONDS = 120.0
 class Spending:
     """What a run has spent on its mind so far, folded from its CALL events: sums of receipts.
 
-    calls: requests to a provider. unpriced: calls that cost tokens and told no price. worked: seconds between events, pauses aside.
-    seen: when the last event came, on this process's own clock that nobody sets (no part of the sums).
+    calls: requests to a provider. n_unpriced: calls that cost tokens and told no price. active_seconds: seconds between events,
+    pauses aside. last_event_clock: when the last event came, on this process's own clock that nobody sets (no part of the sums).
     """
 
     dollars: float = 0.0
@@ -81,7 +81,8 @@ class Spending:
 
 
 def check_caps(caps: Caps, spending: Spending, pending_receipt: Mapping[str, Any] | None = None) -> None:
-    """Raises MindError where a cap forbids another call, with the sentence that says which. more: a receipt not yet in the sums."""
+    """Raises MindError where a cap forbids another call, with the sentence that says which. pending_receipt: a receipt not yet in
+    the sums."""
     if caps == Caps():
         return
     total = replace(spending)
@@ -111,7 +112,8 @@ _RECEIPT_CHECK: ContextVar[Callable[[Mapping[str, Any]], None] | None] = Context
 
 @contextmanager
 def enforce_caps(caps: Caps, spending: Spending) -> Iterator[None]:
-    """In here, `allow` looks at these: a call of a mind that takes many requests is stopped before the one that is too many."""
+    """In here, `check_request` looks at these: a call of a mind that takes many requests is stopped before the one that is too
+    many."""
     token = _RECEIPT_CHECK.set(lambda receipt: check_caps(caps, spending, receipt))
     try:
         yield

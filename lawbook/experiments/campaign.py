@@ -256,7 +256,7 @@ class Campaign:
         return str(self._stored["card"])
 
     def _build_command(self, number: int, promised: dict[int, int], card: str) -> list[str] | None:
-        """What starts or resumes a cell; None when no action is left to give it. given: budgets by number, its own is added."""
+        """What starts or resumes a cell; None when no action is left to give it. promised: budgets by number, its own is added."""
         run, base_command = (
             self._read_run(number, self.config.list_run_configs()[number]),
             [sys.executable, "-m", "lawbook", "play"],

@@ -63,8 +63,9 @@ class PredictorAccuracy:
 
 @dataclass(frozen=True)
 class OneStepAccuracy:
-    """What came of it. restarts: how often the program was initialised anew from a real frame, after it had been wrong.
-    admissible: the program reproduces all of the training exactly. bytes: description length. seconds: of the reflection."""
+    """What came of it. n_restarts: how often the program was initialised anew from a real frame, after it had been wrong.
+    admissible: the program reproduces all of the training exactly. description_bytes: description length. seconds: of the
+    reflection."""
 
     predictors: tuple[PredictorAccuracy, ...]
     n_restarts: int

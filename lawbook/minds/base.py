@@ -23,7 +23,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class Version:
-    """One earlier proposal of this member. `at`: actions that had been sent when it was made."""
+    """One earlier proposal of this member. `n_actions`: actions that had been sent when it was made."""
 
     decision: Decision
     hypothesis: Hypothesis
@@ -37,8 +37,8 @@ class Version:
 class PeerAction:
     """What was sent since this member last proposed, one for each action. What came back stands in the record.
 
-    at: actions sent by then, this one included; driver: the member whose plan, probe or reset it was (None: the reset of a level
-    that was over); kind: plan, probe or reset."""
+    n_actions: actions sent by then, this one included; driver: the member whose plan, probe or reset it was (None: the reset of a
+    level that was over); kind: plan, probe or reset."""
 
     n_actions: int
     driver: int | None

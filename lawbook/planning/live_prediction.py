@@ -11,7 +11,8 @@ from lawbook.sandbox.host import Host, Program
 from lawbook.sandbox.worker_client import Worker
 
 _HOST_FAULT_KINDS = ("killed", "time", "subgoal")
-"""Kinds of fault that may be somebody else's doing; `subgoal` is whatever goes wrong where a subgoal is searched for (plan.py)."""
+"""Kinds of fault that may be somebody else's doing; `subgoal` is whatever goes wrong where a subgoal is searched for
+(planner.py)."""
 
 
 class LivePredictor:

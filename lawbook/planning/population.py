@@ -38,10 +38,10 @@ def draw_explorer(members: list[int], seed: int, n_actions: int) -> int:
 class DisagreementCandidate:
     """Something that could be sent, and where members part on it.
 
-    actions: one, or a whole plan. plan: index of the class whose plan it is; None: a single action, to be sent as a probe.
+    actions: one, or a whole plan. class_index: index of the class whose plan it is; None: a single action, to be sent as a probe.
     parts: members by what they foresee (frame and status) of the first action on which they do not all foresee the same; one part
-    where they agree to the end. after: how many actions that takes. back: actions that it costs besides, where one of them
-    foresees a game over there: a reset and the way back.
+    where they agree to the end. split_step: how many actions that takes. recovery_cost: actions that it costs besides, where one
+    of them foresees a game over there: a reset and the way back.
     """
 
     actions: tuple[Action, ...]
@@ -62,7 +62,7 @@ def build_disagreement(
 ) -> DisagreementCandidate:
     """A way with what members foresee of it: for each member, one prediction an action (fewer where its program fails on it).
 
-    back: what a game over costs from here.
+    recovery_cost: what a game over costs from here.
     """
     for step in range(len(actions)):
         parts: dict[tuple[Status, bytes] | None, list[int]] = {}

@@ -17,8 +17,8 @@ QUICK_LIMITS = Limits(nodes=5_000, seconds=5.0)
 
 @dataclass(frozen=True)
 class ReplanResult:
-    """One completed level, from 0. recorded: actions it took from its recorded start; planned: those of the plan found now, None
-    without one; reason: then why there is none; exhausted: all that it tries in so many actions was searched."""
+    """One completed level, from 0. recorded_length: actions it took from its recorded start; planned_length: those of the plan
+    found now, None without one; reason: then why there is none; exhausted: all that it tries in so many actions was searched."""
 
     level: int
     recorded_length: int
@@ -62,7 +62,8 @@ def _replan_level(program: Program, trajectory: Trajectory, clicks: Sequence[int
 def describe_regressions(planned_before: set[int], results: Sequence[ReplanResult]) -> str:
     """What a mind is told after its program changed: levels it planned before and does not now, and those that it cannot plan.
 
-    before: levels that the program before it plans. Empty when there is nothing to tell. Levels are told as minds count: from 0.
+    planned_before: levels that the program before it plans. Empty when there is nothing to tell. Levels are told as minds count:
+    from 0.
     """
     regressions = [
         result for result in results if result.planned_length is None and (result.level in planned_before or result.exhausted)

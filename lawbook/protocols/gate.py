@@ -77,7 +77,7 @@ def explain_end_refusal(statuses: Sequence[Status], holds: bool, target: str) ->
 
 
 def explain_probe_refusal(protocol: Protocol, is_predicted: bool, n_unpredicted: int, budget: int, question: str) -> str | None:
-    """Why a probe may not be sent now; None when it may. used: actions already sent with prediction NONE."""
+    """Why a probe may not be sent now; None when it may. n_unpredicted: actions already sent with prediction NONE."""
     if protocol.needs_reason and not question.strip():
         return "A probe needs the question it answers; say what you expect to learn."
     allowance = protocol.get_allowance(budget)

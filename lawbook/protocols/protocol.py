@@ -14,8 +14,8 @@ class Protocol:
     needs_hypothesis: plans are executed only for an admissible hypothesis, predicted to end in the goal or a named subgoal.
     needs_rulebook: there is a rulebook, and the decision rules about it hold.
     needs_fidelity: the program must be judged faithful to the rulebook.
-    compares: what a prediction is compared on. unpredicted: share of the budget (at least 10 actions) that may be sent with no
-    prediction; None: as many as one likes. needs_reason: a probe names the question it answers.
+    compared_fields: what a prediction is compared on. unpredicted_share: share of the budget (at least 10 actions) that may be
+    sent with no prediction; None: as many as one likes. needs_reason: a probe names the question it answers.
     """
 
     name: str

@@ -19,7 +19,7 @@ from lawbook.worlds.world import World, explain_refusal
 
 
 class ActionExecutor:
-    """Sends actions to the world for a session. budget: actions in all; compares: what a prediction is compared on."""
+    """Sends actions to the world for a session. budget: actions in all; compared_fields: what a prediction is compared on."""
 
     def __init__(
         self, event_log: EventLog, world: World, predictor: LivePredictor, *, budget: int, compared_fields: tuple[str, ...]

@@ -12,7 +12,7 @@ from lawbook.worlds.world import WorldSpec
 def build_case(
     state: State, spec: WorldSpec, protocol: Protocol, *, member: int, budget: int, seed: int, trigger: Trigger | None = None
 ) -> Case:
-    """The case of this member. why: given for EXPLORE; else what the member is due for."""
+    """The case of this member. trigger: given for EXPLORE; else what the member is due for."""
     m = state.members[member]
     actions_left, allowance = budget - state.n_actions, protocol.get_allowance(budget)
     return Case(

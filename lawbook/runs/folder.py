@@ -35,7 +35,7 @@ _RANGES = {
 @dataclass(frozen=True)
 class RunConfig:
     """What a run was asked for. nodes: most states a search expands (results repeat). memory_mb: for one program.
-    policy: how one of several classes of plans is taken (population.POLICIES). images, seed_with, fallback: see minds.helped.
+    policy: how one of several classes of plans is taken (population.POLICIES). images, seed_with, fallback: see minds.fallback.
     max_...: what its mind may cost (caps.Caps), as long as no resume has said otherwise."""
 
     world: str

@@ -23,7 +23,7 @@ def call_mind(
 ) -> CallAnswer:
     """A mind's answer as the ledger has it (a StoredProposal, a Judgement, a StoredSubgoal or a Probe).
 
-    One that came before a crash and has had no consequence yet is not asked for again. tried: what is to be judged. Raises
+    One that came before a crash and has had no consequence yet is not asked for again. candidate: what is to be judged. Raises
     MindError for whatever a mind does that is no answer; what the call cost is written down all the same.
     """
     if op not in member.pending_answers:

@@ -18,8 +18,8 @@ from lawbook.runs.state import Member, State
 
 @dataclass(frozen=True)
 class RunStatus:
-    """Where a run stands. level from 0; sent, left: actions; unpredicted: actions that may still go without a prediction, None:
-    any number; admissible: members that may steer; due: members whose mind is to reflect."""
+    """Where a run stands. level from 0; n_actions, actions_left: actions; unpredicted_left: actions that may still go without a
+    prediction, None: any number; admissible: members that may steer; due: members whose mind is to reflect."""
 
     status: Status
     level: int

@@ -20,8 +20,9 @@ from lawbook.verification.replay import verify
 
 @dataclass(frozen=True)
 class RecheckReport:
-    """broken: why the chain of the ledger does not hold, None when it does. verdicts: one for each member, None where nothing
-    admissible stood at the end. needed: the protocol asks for a hypothesis. steps: on record. head: the ledger's last hash."""
+    """chain_error: why the chain of the ledger does not hold, None when it does. verdicts: one for each member, None where nothing
+    admissible stood at the end. needs_hypothesis: the protocol asks for a hypothesis. n_steps: on record. head: the ledger's last
+    hash."""
 
     chain_error: str | None
     verdicts: tuple[Verdict | None, ...]

@@ -261,8 +261,9 @@ class Session(RunQueries):
     def draw(self, plans: Mapping[int, Plan | NoPlan]) -> int | None:
         """Draw one class of identical nonempty plans (Eq. 32-33); it is followed next. None: nobody has a plan.
 
-        Uniformly; under the policy `disagree`, the one on which members part most tellingly, and soonest (population.disputed).
-        Raises RefusedError for a plan that is not what `plan` gave, from here, in the program that stands now.
+        Uniformly; under the policy `disagree`, the one on which members part most tellingly, and soonest
+        (population.choose_disagreement). Raises RefusedError for a plan that is not what `plan` gave, from here, in the program
+        that stands now.
         """
         self._require_running()
         current_plans: dict[int, tuple[int, Plan]] = {}

@@ -42,11 +42,11 @@ class Member:
     """One hypothesis (h^i) and what is going on about it.
 
     hypothesis: last accepted text (falsified or not). admissible: may it steer? why: the reason it is due for reflection.
-    rounds: refusals since the last acceptance or new evidence. faults: accepted programs that failed without any new evidence.
-    refusals: unusable explorations in a row, with the last's reason.
-    pending: answers of its mind that have had no consequence yet, by operation (what a resumed run reuses). asked: calls answered.
-    inner: answers of the model behind its mind in the call that is going on, as texts, by digest of the request.
-    proposal: what was proposed and has no verdict yet, with its event number.
+    n_refusals: refusals since the last acceptance or new evidence. n_faults: accepted programs that failed without any new
+    evidence. n_explore_refusals: unusable explorations in a row, with the last's reason.
+    pending_answers: answers of its mind that have had no consequence yet, by operation (what a resumed run reuses). n_calls:
+    calls answered. cached_exchanges: answers of the model behind its mind in the call that is going on, as texts, by digest of
+    the request. proposal: what was proposed and has no verdict yet, with its event number.
     """
 
     index: int

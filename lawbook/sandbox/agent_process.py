@@ -1,8 +1,9 @@
 """An agent's command line program, confined: our hold on it, and the process that shuts it in and outlives everything it starts.
 
-Unlike a hypothesis (sandbox.py), an agent runs programs of its own, writes files and talks to a model, so what it may do is listed
-the other way round: a workspace and a home, the system's programs to read and run, one TCP port. Two rungs: `namespaces`, where
-nothing else is there; and `landlock`, where the rest is there and cannot be touched. The second is for machines without the first.
+Unlike a hypothesis (confinement.py), an agent runs programs of its own, writes files and talks to a model, so what it may do is
+listed the other way round: a workspace and a home, the system's programs to read and run, one TCP port. Two rungs: `namespaces`,
+where nothing else is there; and `landlock`, where the rest is there and cannot be touched. The second is for machines without the
+first.
 """
 
 from __future__ import annotations
@@ -303,8 +304,8 @@ def _reap(child: int) -> NoReturn:
 def _wait_and_clean_up(control: socket.socket, child: int, *, own_pid_namespace: bool) -> int:
     """Wait until the program ends or the run process hangs up; then end every process that is left below us.
 
-    alone: they are in a process namespace that ends with its first process, `child`. We are in its tree of files by now, so that
-    /proc tells nothing of ours.
+    own_pid_namespace: they are in a process namespace that ends with its first process, `child`. We are in its tree of files by
+    now, so that /proc tells nothing of ours.
     """
     has_ended, code, child_fd = False, CANNOT_START, os.pidfd_open(child)
     while not has_ended:

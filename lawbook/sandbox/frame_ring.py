@@ -33,8 +33,9 @@ def create_shared_memory() -> int:
 class FrameRing:
     """The memory, laid out for frames of one shape (H, W).
 
-    done: one 64-bit count, of frames finished since this replay began; written by the worker after the frame.
-    frames: capacity x H x W uint8; statuses: one byte each; number k lies at k % capacity. chunk: frames between two messages.
+    n_done: one 64-bit count, of frames finished since this replay began; written by the worker after the frame.
+    frames: capacity x H x W uint8; statuses: one byte each; number k lies at k % capacity. chunk_frames: frames between two
+    messages.
     """
 
     def __init__(self, memory: mmap.mmap, shape: tuple[int, int]) -> None:

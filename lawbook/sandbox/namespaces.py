@@ -59,7 +59,7 @@ def enable_loopback() -> None:
 def build_root(root: str, readable: Iterable[str], writable: Iterable[str], machine: str) -> None:
     """Make a tree of nothing but `readable` and `writable`, each at its own path, and make it the root.
 
-    root: an empty folder to build it on. Besides, there are a few devices, this namespace's own /proc, and SHORT_LIVED.
+    root: an empty folder to build it on. Besides, there are a few devices, this namespace's own /proc, and TEMPORARY_FOLDERS.
     """
     _mount(None, "/", None, _REC | _PRIVATE)
     _mount("lawbook", root, "tmpfs", _NOSUID | _NODEV, "mode=755,size=16m")

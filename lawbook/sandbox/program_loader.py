@@ -31,7 +31,7 @@ class Engine:
     plan: Callable[[Any], Any] | None
 
     def __init__(self, module: ModuleType, file: str) -> None:
-        """Raises NonsenseError (kind load) when a function is missing or is none."""
+        """Raises ContractError (kind load) when a function is missing or is none."""
         for name in (*REQUIRED, *OPTIONAL):
             function = getattr(module, name, None)
             if function is None and name in REQUIRED:

@@ -11,7 +11,7 @@ from lawbook.core.record import Action
 
 
 class ContractError(Exception):
-    """The program answered, with something that is no answer. kind: load, shape or type; sentence: for whoever wrote it."""
+    """The program answered, with something that is no answer. kind: load, shape or type; reason: for whoever wrote it."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)

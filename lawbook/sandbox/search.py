@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
 def search(
     engine: Engine, state: Any, goal: Callable[[Any], Any] | None, default_actions: Iterable[Action], bounds: Bounds
 ) -> SearchResult:
-    """The way from `state` to `goal` (None: is_goal). Raises whatever the program raises, and NonsenseError.
+    """The way from `state` to `goal` (None: is_goal). Raises whatever the program raises, and ContractError.
 
     Memory that runs out is one more limit. A goal that is also game over counts as a goal.
     """
@@ -76,7 +76,8 @@ class _DeadlineError(Exception):
 class _DeadlineClock:
     """Asked about the deadline between nodes: of every node while nodes are slow, else of every 16th, since asking has a price.
 
-    often: the nodes for which `nodes & often` is 0 are those to ask at. slow: then ask within a node too (`watched`).
+    check_mask: the nodes for which `nodes & often` is 0 are those to ask at. is_slow: then ask within a node too
+    (`iterate_until_deadline`).
     """
 
     def __init__(self, deadline: float) -> None:
@@ -100,7 +101,7 @@ class _DeadlineClock:
 
 
 class _ActionGenerator:
-    """What a search tries in a state: what the program's `actions` offers, or the same everywhere (`fixed`, else None)."""
+    """What a search tries in a state: what the program's `actions` offers, or the same everywhere (`fixed_actions`, else None)."""
 
     def __init__(self, program_actions: Callable[[Any], Iterable[Any]] | None, default_actions: tuple[Action, ...]) -> None:
         self._program_actions = program_actions

@@ -130,8 +130,8 @@ def build_deny_list(machine: str, *, own_files: bool) -> bytes:
     """The filter for an agent's programs: everything but DENIED, new namespaces, the limits of other processes, and sockets other
     than TCP and unix ones.
 
-    alone: in a tree of files of their own. Else there are no unix sockets either, and what is PRETENDED is. Socket pairs are not
-    sockets here: what they connect is in one's own hands already.
+    own_files: in a tree of files of their own. Else there are no unix sockets either, and what is PRETENDED is. Socket pairs are
+    not sockets here: what they connect is in one's own hands already.
     """
     numbers = FILTERED[machine]
     program = _begin_filter(machine)

@@ -1,4 +1,4 @@
-"""A worker's answers, read as if they were forged: sizes, types and ranges, and nothing but BrokenAnswerError for what is none."""
+"""A worker's answers, read as if they were forged: sizes, types and ranges, and nothing but BrokenReplyError for what is none."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ReplayReceiver:
         return type(upto) is int and self.n_received <= upto <= min(self.n_total, self.n_received + self.ring.capacity)
 
     def take(self, upto: int) -> None:
-        """Copy what was shown (the worker could change it while we look) and let `check` look. Raises BrokenAnswerError."""
+        """Copy what was shown (the worker could change it while we look) and let `check` look. Raises BrokenReplyError."""
         first = self.n_received
         while self.n_received < upto:
             slot = self.n_received % self.ring.capacity
@@ -96,7 +96,7 @@ BROKEN = ProgramError(
 
 
 def decode_fault(reply: Mapping[str, Any], step: Any = None) -> ProgramError:
-    """A Fault that the worker reports of its program. Raises BrokenAnswerError."""
+    """A Fault that the worker reports of its program. Raises BrokenReplyError."""
     fields = reply["fault"]
     if not isinstance(fields, dict) or fields.get("kind") not in FAULT_KINDS or not isinstance(fields.get("reason"), str):
         raise BrokenReplyError
@@ -127,7 +127,7 @@ def explain_exit(status: int | None) -> ProgramError:
 
 
 def decode_search_reply(reply: Mapping[str, Any], start: InitialObservation, depth: int, seconds: float) -> CandidatePlan | NoPlan:
-    """A search's answer. Raises BrokenAnswerError when no honest worker says this."""
+    """A search's answer. Raises BrokenReplyError when no honest worker says this."""
     method, cut, nodes, rows = reply.get("method"), reply.get("cut"), reply.get("nodes"), reply.get("actions")
     if method not in ("bfs", "astar", "own") or cut not in _SEARCH_LIMITS or type(nodes) is not int or not 0 <= nodes < 1 << 62:
         raise BrokenReplyError

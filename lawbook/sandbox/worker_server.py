@@ -24,7 +24,7 @@ REPORT_SECONDS = 0.05
 
 _now = time.perf_counter
 _UINT8 = np.dtype(np.uint8)
-_RUNNING, _COMPLETED, _OVER = range(3)  # see ring.STATUSES
+_RUNNING, _COMPLETED, _OVER = range(3)  # see frame_ring.STATUSES
 
 
 class StoppedError(Exception):
@@ -125,7 +125,7 @@ class ProgramServer:
             raise StoppedError
 
     def _write_to_ring(self, state: Any, index: int) -> None:
-        """Put rendering and status number `at` into the ring."""
+        """Put rendering and status number `index` into the ring."""
         ring, engine = self._ring, self._engine
         at_goal = engine.is_goal(state)
         rendering = engine.render(state)

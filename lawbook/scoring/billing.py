@@ -18,8 +18,8 @@ class Play:
     """One play of a game, from a restart of the whole game to the next.
 
     actions: sent in it. A reset costs one, except that a restart of the whole game opens the next play and costs nothing.
-    resets: of those, how many were resets. completed: levels that are, by now. bounds: (levels completed, actions by then), each
-    time that number changed. won, over: what the game last said about itself, as the scorecard keeps it.
+    resets: of those, how many were resets. completed: levels that are, by now. completions: (levels completed, actions by then),
+    each time that number changed. won, over: what the game last said about itself, as the scorecard keeps it.
     """
 
     actions: int = 0

@@ -30,7 +30,7 @@ class PublishedResult:
 
 @dataclass(frozen=True)
 class PublishedGame:
-    """human: actions that people took, all levels together."""
+    """human_actions: actions that people took, all levels together."""
 
     game: str
     levels: int

@@ -19,7 +19,7 @@ OUTPUT_FORMATS = ("text", "csv", "json", "markdown")
 
 @dataclass(frozen=True)
 class ScoreRow:
-    """One run. human: the baseline of all levels together, whatever it is; None where nobody says."""
+    """One run. baseline_actions: the baseline of all levels together, whatever it is; None where nobody says."""
 
     run: str
     score: RunScore
@@ -108,7 +108,7 @@ def compute_means(rows: Sequence[ScoreRow]) -> dict[str, Any]:
 
 
 def format_table(rows: Sequence[ScoreRow], output_format: str = "text") -> str:
-    """All of it in one of FORMS, with a line break at the end."""
+    """All of it in one of OUTPUT_FORMATS, with a line break at the end."""
     if output_format == "json":
         return json.dumps({"rows": [row.to_dict() for row in rows], "mean": compute_means(rows)}, indent=2) + "\n"
     if output_format == "csv":

@@ -39,8 +39,8 @@ def build_counterexample(
 ) -> Counterexample:
     """The counterexample for a prediction that differs from what was observed; what the numbers mean is said there.
 
-    before: settled frame before the action, H x W uint8 (at step 0 nothing was before, and it is not used). framed: False where
-    frames are not compared.
+    before: settled frame before the action, H x W uint8 (at step 0 nothing was before, and it is not used). compares_frame: False
+    where frames are not compared.
     """
     previous_frame = before if step else None
     mismatch_mask = observed.frame != predicted.frame if compares_frame else np.zeros(observed.frame.shape, dtype=np.bool_)

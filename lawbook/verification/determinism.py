@@ -13,7 +13,7 @@ from lawbook.core.record import Action, Frame, Observation, Status
 
 @dataclass(frozen=True)
 class Contradiction:
-    """Two outcomes of one history. one, other: (trajectory, step) of both, the earlier first; sentence: for a person."""
+    """Two outcomes of one history. one, second: (trajectory, step) of both, the earlier first; sentence: for a person."""
 
     first: tuple[int, int]
     second: tuple[int, int]

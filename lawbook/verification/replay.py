@@ -109,7 +109,7 @@ _ADVICE = "Let nothing depend on the order of sets, on hash or id, on time or ch
 class TrajectoryComparison:
     """One trajectory, or its first `steps` steps, against the chunks of its replay as they come.
 
-    actions: what to replay. counterexample: the first difference, once there is one. checked: renderings compared so far.
+    actions: what to replay. counterexample: the first difference, once there is one. n_checked: renderings compared so far.
     """
 
     def __init__(

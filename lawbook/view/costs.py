@@ -55,7 +55,7 @@ class ModelCosts:
         return {**asdict(self), "per_level": [{"level": level, **asdict(costs)} for level, costs in sorted(self.per_level.items())]}
 
     def format_rows(self, n_actions: int) -> Iterator[tuple[str, str]]:
-        """Name and text of what `show` says about it. actions: sent in the run."""
+        """Name and text of what `show` says about it. n_actions: sent in the run."""
         calls = ", ".join(f"{n_calls:,} {format_one_line(op)}" for op, n_calls in self.calls.items())
         request_counts = [
             format_count(self.requests, "request"),

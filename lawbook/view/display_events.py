@@ -101,8 +101,8 @@ class StepTaken(DisplayEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class ProposalJudged(DisplayEvent):
-    """A proposal with the gate's answer. number: from 1; before: what it changed; after: what it would be; version: the new one's
-    number, None when nothing new stands; whose: `member 1: ` in a population, else empty."""
+    """A proposal with the gate's answer. number: from 1; old_hypothesis: what it changed; new_hypothesis: what it would be;
+    version: the new one's number, None when nothing new stands; member_label: `member 1: ` in a population, else empty."""
 
     number: int
     member: int
@@ -240,7 +240,7 @@ class MindCalled(DisplayEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class NoteAdded(DisplayEvent):
-    """A note, or an exploration that could not be used. by: who said it, empty for the mind itself."""
+    """A note, or an exploration that could not be used. author: who said it, empty for the mind itself."""
 
     text: str
     is_error: bool = False

@@ -37,9 +37,9 @@ from lawbook.view.display_events import (
 
 
 class DisplayEventBuilder:
-    """Turns events into what they tell. Call `tell` with each event after the state has taken it in.
+    """Turns events into what they tell. Call `build` with each event after the state has taken it in.
 
-    To begin in the middle of a run, give its state and call `catch_up` first.
+    To begin in the middle of a run, give its state and call `load_history` first.
     """
 
     def __init__(self, state: State, ledger: Ledger, compared_fields: tuple[str, ...] = ("frame", "status")) -> None:

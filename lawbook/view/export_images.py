@@ -25,7 +25,7 @@ _BACKGROUND: RGB = (244, 242, 238)
 
 
 def render_storyboard(ledger: Path, level: int | None) -> bytes:
-    """PNG of up to BOARDS settled boards of a level, evenly from its first sight to its end. Raises UsageError."""
+    """PNG of up to MAX_BOARDS settled boards of a level, evenly from its first sight to its end. Raises UsageError."""
     frames, colours = _collect_frames(ledger, level)
     settled = [frame for frame, is_animation in frames if not is_animation]
     sampled = _sample_evenly(settled, MAX_BOARDS)

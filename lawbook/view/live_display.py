@@ -97,7 +97,8 @@ class PlainDisplay(NullDisplay):
 
 
 class LiveDisplay(NullDisplay):
-    """The live display. board: draw it; pauses: give the eye time (a few hundredths of a second an action, PURSE in all)."""
+    """The live display. board: draw it; pauses: give the eye time (a few hundredths of a second an action, PAUSE_BUDGET_SECONDS
+    in all)."""
 
     def __init__(self, console: Console, *, board: bool = True, pauses: bool = True) -> None:
         self.console = console

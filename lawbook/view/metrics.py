@@ -55,12 +55,13 @@ class RunMetrics:
     """What a run came to.
 
     outcome: how it ended, None while it can go on. levels_completed: the furthest; levels: how many there are, None where the
-    world never says. sorts: actions by kind (plan, probe, reset). compared, exact: predictions by any member that were compared
-    with what was observed, and those that came true. proposals: by outcome of the gate; decisions: by decision. versions: accepted
-    changes, all members. rules, description_bytes (rulebook plus program without comments), standing (admissible): per member.
-    calls: of the mind, by operation, failed ones included. costs: sums of everything numeric in receipts; bill: what they mean.
-    seconds: from the first event to the last, pauses aside.
-    commands, refused_commands: of agents at their doors; printed: characters they were answered. assisted: times a person spoke.
+    world never says. actions_by_kind: actions by kind (plan, probe, reset). compared_predictions, exact_predictions: predictions
+    by any member that were compared with what was observed, and those that came true. proposals: by outcome of the gate;
+    decisions: by decision. versions: accepted changes, all members. rules, description_bytes (rulebook plus program without
+    comments), standing (admissible): per member. calls: of the mind, by operation, failed ones included. costs: sums of
+    everything numeric in receipts; model_costs: what they mean. seconds: from the first event to the last, pauses aside.
+    commands, refused_commands: of agents at their doors; printed_characters: characters they were answered. n_assists: times a
+    person spoke.
     """
 
     world: str
@@ -338,8 +339,8 @@ class RunSummary:
 
 
 def compute_rhae(completed_level_actions: Sequence[int], baselines: Sequence[int | None], levels: int | None) -> float | None:
-    """RHAE (Eq. 36), None where a baseline is unknown. solved: actions of the completed levels, the first ones; baselines: of all
-    levels, in order."""
+    """RHAE (Eq. 36), None where a baseline is unknown. completed_level_actions: actions of the completed levels, the first ones;
+    baselines: of all levels, in order."""
     known_baselines = [baseline for baseline in baselines[:levels] if baseline is not None]
     if not known_baselines or levels is None or len(known_baselines) < levels:
         return None

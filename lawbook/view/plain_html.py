@@ -37,7 +37,7 @@ MAX_BOARDS, MAX_DIFF_LINES, MAX_TOTAL_DIFF_LINES, MAX_LINE_CHARACTERS, MAX_ENTRI
 
 
 def render_body(ledger: Ledger) -> str:
-    """What stands in the body of a page with the style sheet of style.py. Raises UsageError when the ledger has no opening."""
+    """What stands in the body of a page with the style sheet of css.py. Raises UsageError when the ledger has no opening."""
     sections, builder, state = [], RunMetricsBuilder(), None
     for section, state in read_sections(ledger):  # noqa: B007
         sections.append(section)

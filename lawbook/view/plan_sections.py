@@ -32,7 +32,8 @@ class PlanSection:
 
 
 def read_sections(ledger: Ledger) -> Iterator[tuple[DisplayEvent | PlanSection, State]]:
-    """As `story`, with every plan a Leg. A leg is told where the plan was drawn, and is whole once all has been told."""
+    """As `read_display_events`, with every plan a Leg. A leg is told where the plan was drawn, and is whole once all has been
+    told."""
     section: PlanSection | None = None
     for event, state in read_display_events(ledger):
         if isinstance(event, PlanStarted):

@@ -40,7 +40,7 @@ _MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace
 
 @dataclass(frozen=True, eq=False)
 class PicturePanel:
-    """One board: what is shown on it, its caption (bold, then plain), the rulebook that stood then and its version. lesson: what
+    """One board: what is shown on it, its caption (bold, then plain), the rulebook that stood then and its version. new_rules: what
     the rulebook says since just then, which is kept where room is short."""
 
     frame: Frame

@@ -42,8 +42,9 @@ def fit_board(shape: tuple[int, int], columns: int, lines: int, largest: int = 6
 
 @dataclass(frozen=True, eq=False)
 class TerminalBoard:
-    """A drawn frame, as something rich can print. way: points that lie ahead, nearest first; wrong: H x W, True where a prediction
-    was wrong; mood: 0 running, 1 completed, 2 over, for the faces of palettes that have them; click: the point just clicked."""
+    """A drawn frame, as something rich can print. path: points that lie ahead, nearest first; mismatch_mask: H x W, True where a
+    prediction was wrong; mood: 0 running, 1 completed, 2 over, for the faces of palettes that have them; click: the point just
+    clicked."""
 
     frame: Frame
     palette: str

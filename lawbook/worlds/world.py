@@ -80,8 +80,8 @@ def explain_refusal(
 ) -> str | None:
     """Why this action cannot be sent, as a sentence; None when it can. Engines bill nonsense instead of refusing it.
 
-    now: also ask whether the world accepts it at present (for an action later in a plan only the spec is known). RESET is not
-    for this: it has its own rule in the gate.
+    check_availability: also ask whether the world accepts it at present (for an action later in a plan only the spec is known).
+    RESET is not for this: it has its own rule in the gate.
     """
     if not all(type(part) is int or (part is None and k > 0) for k, part in enumerate(action)):
         return f"An action is whole numbers: an id, and x and y for a click; not {tuple(action)!r}."

@@ -69,7 +69,8 @@ class CommandDispatcher:
     """The operations of a session for the agents of its members, one command at a time.
 
     workspaces: one a member. Whatever is thrown, an answer comes: a refusal is one sentence that says what to do. Not for two
-    threads at once; `Server` sees to that. `broken` is set when the run cannot go on in this process (its world or host failed).
+    threads at once; `SocketServer` sees to that. `failure` is set when the run cannot go on in this process (its world or host
+    failed).
     """
 
     def __init__(self, session: Session, workspaces: Sequence[Workspace]) -> None:

@@ -22,7 +22,7 @@ _RULE_LINE = re.compile(r"[ \t>*#-]*(R\d+)\b[ \t]*[:.)]?(.*)")
 class ExternalAgentMind:
     """judge: a mind that judges fidelity; None: the mechanical trace, and the agent's own written answer for every rule.
 
-    written: what each member's agent wrote about its present proposal; set by the door before it proposes.
+    fidelity_texts: what each member's agent wrote about its present proposal; set by the door before it proposes.
     """
 
     proposes = True

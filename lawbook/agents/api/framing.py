@@ -27,7 +27,8 @@ PEER_CREDENTIALS = struct.Struct("3i")
 def send_request(
     workspace: Workspace, socket_name: str, request: dict[str, Any], timeout: float = 600.0, keeper_pid: int | None = None
 ) -> CommandResult:
-    """One request to a door that is served, from a process of ours; keeper: see `reach`. Raises UsageError when nobody answers."""
+    """One request to a door that is served, from a process of ours; keeper_pid: see `reach`. Raises UsageError when nobody
+    answers."""
     try:
         with open_connection(workspace, socket_name, timeout, keeper_pid) as sock:
             sock.sendall(json.dumps(request).encode() + b"\n")
@@ -54,7 +55,7 @@ def open_connection(workspace: Workspace, socket_name: str, timeout: float | Non
 
     An agent can put anything in the socket's place and so make us speak to others in our name. So a link is not followed, and
     whoever listens must be a process of this user (root may speak to any), and `keeper` where it is known who keeps the run.
-    seconds: the limit on every wait, None for none.
+    timeout: the limit on every wait, None for none.
     """
     socket_fd = os.open(socket_name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=workspace.descriptor)
     try:

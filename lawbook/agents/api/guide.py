@@ -142,7 +142,7 @@ A line `A person says: ...` in front of an answer is from whoever watches you.
 
 
 def build_guide(protocol: Protocol, *, members: int, asks_fidelity: bool) -> str:
-    """GUIDE.md of a protocol. members: how many play together; written: the agent's answers per rule are asked for."""
+    """GUIDE.md of a protocol. members: how many play together; asks_fidelity: the agent's answers per rule are asked for."""
     team = _TEAM.format(members=members) if members > 1 else ""
     gate = _GATE + (_FIDELITY if asks_fidelity else "") if protocol.needs_hypothesis else ""
     loop = _LOOK + (

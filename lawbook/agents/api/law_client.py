@@ -29,8 +29,8 @@ def main(words: "list[str]") -> int:
 
 
 def open_connection() -> Socket:
-    """A connection to the door: its socket; or, for an agent that is allowed no such sockets (coder/doorway.py), the port that a
-    file beside it names, with the word to say first."""
+    """A connection to the door: its socket; or, for an agent that is allowed no such sockets (agents/runner/tcp_bridge.py), the
+    port that a file beside it names, with the word to say first."""
     try:
         port_fd = os.open(PORT, os.O_RDONLY)
     except OSError:

@@ -22,8 +22,8 @@ from lawbook.errors import UsageError
 def main(arguments: Sequence[str]) -> int:
     """Serve until the client hangs up. Every call goes through the socket of the workspace, as a command would.
 
-    given: the workspace; or `--descriptor`, the number of one that is open at it, and the process that keeps the run: nobody else
-    is spoken to, whatever an agent has put in place of the socket. Returns the exit code.
+    arguments: the workspace; or `--descriptor`, the number of one that is open at it, and the process that keeps the run: nobody
+    else is spoken to, whatever an agent has put in place of the socket. Returns the exit code.
     """
     if len(arguments) not in (1, 3) or (len(arguments) == 3 and arguments[0] != "--descriptor"):
         print("python -m lawbook.agents.api.mcp_server WORKSPACE", file=sys.stderr)

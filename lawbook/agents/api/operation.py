@@ -89,8 +89,8 @@ class Argument:
 
 @dataclass(frozen=True)
 class Operation:
-    """One row. does(call, **arguments) gives the answer; most: its size cap in characters; acts: it may change run or workspace;
-    more: what else its help says."""
+    """One row. does(call, **arguments) gives the answer; max_characters: its size cap in characters; has_effects: it may change
+    run or workspace; extra_help: what else its help says."""
 
     name: str
     description: str

@@ -203,7 +203,7 @@ class SocketServer:
     # -- answers -----------------------------------------------------------------------------------------------------------------
 
     def _start_reply(self, client: _Client, result: CommandResult, *, is_registered: bool = True) -> None:
-        """waiting: it is still being listened to."""
+        """is_registered: it is still being listened to."""
         client.unsent = f"{int(result.code)}\n{result.text}".encode("utf-8", "replace")
         client.deadline = time.monotonic() + CLIENT_TIMEOUT_S
         if is_registered:

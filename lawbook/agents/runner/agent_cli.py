@@ -20,9 +20,9 @@ MCP_SERVER_NAME = "law"
 
 @dataclass(frozen=True)
 class SessionConfig:
-    """One session of an agent. home, workspace: its folders, which sessions before it wrote to; fresh: one of its own, still empty;
-    url: of the relay to its model, with the token that opens it; server: the command that speaks MCP on stdin and stdout, empty
-    where there is none; model: empty for the program's own choice."""
+    """One session of an agent. home, workspace: its folders, which sessions before it wrote to; session_folder: one of its own,
+    still empty; url: of the relay to its model, with the token that opens it; mcp_command: the command that speaks MCP on stdin
+    and stdout, empty where there is none; model: empty for the program's own choice."""
 
     prompt: str
     home: Path
@@ -36,8 +36,8 @@ class SessionConfig:
 
 @dataclass(frozen=True)
 class SessionOutput:
-    """What a session's output tells of it. turns: of the model; dollars: by its own reckoning, where it has one; said: its last
-    words, or what went wrong."""
+    """What a session's output tells of it. n_turns: of the model; dollars: by its own reckoning, where it has one; message: its
+    last words, or what went wrong."""
 
     n_turns: int = 0
     dollars: float | None = None

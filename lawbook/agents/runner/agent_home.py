@@ -61,7 +61,7 @@ class AgentHome:
         return Path(tempfile.mkdtemp(dir=self.folder / "sessions"))
 
     def build_access_policy(self, agent_files: Iterable[str], hidden_paths: Sequence[Path]) -> AccessPolicy:
-        """What it may touch. belongings: of the agent's own program; hidden: what it must never read, wherever that lies."""
+        """What it may touch. agent_files: of the agent's own program; hidden_paths: what it must never read, wherever that lies."""
         all_hidden = [*hidden_paths, *_list_secret_folders()]
         read_only = [str(self.folder / name) for name in _READ_ONLY_FOLDERS]
         readable = tuple(dict.fromkeys((*find_system_paths(all_hidden), *_list_python_paths(), *read_only, *agent_files)))

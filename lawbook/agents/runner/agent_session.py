@@ -42,7 +42,7 @@ RESUME_PROMPT = "You go on with a run that you, or somebody like you, began; wha
 
 @dataclass(frozen=True)
 class SessionOutcome:
-    """One session of an agent that is over. failed: it could not do its work; said: its last words, or why."""
+    """One session of an agent that is over. has_failed: it could not do its work; message: its last words, or why."""
 
     receipt: dict[str, float | int | str]
     has_failed: bool
@@ -50,7 +50,7 @@ class SessionOutcome:
 
 
 class AgentSession:
-    """The agent of one member. log: where its output goes, out of its reach; model: empty for the program's own choice.
+    """The agent of one member. log_prefix: where its output goes, out of its reach; model: empty for the program's own choice.
 
     Raises UsageError when the program or a key is missing, HostError when this machine cannot confine it.
     """
@@ -96,8 +96,8 @@ class AgentSession:
             self._tcp_bridge = TCPBridge(workspace)
 
     def start(self, brief: str, progress: int) -> None:
-        """Start a session. mark: a number that grows with what the agent brings about. Raises MindError when its files cannot be
-        written."""
+        """Start a session. progress: a number that grows with what the agent brings about. Raises MindError when its files cannot
+        be written."""
         try:
             self._start(brief, progress)
         except OSError as error:

@@ -56,7 +56,7 @@ def confine(
 ) -> ConfinementReport:
     """The strongest confinement this machine has, as found from inside.
 
-    secret: files and folders that must be out of reach. Raises HostError when it does not hold, unless `weak` says to go on.
+    secret_paths: files and folders that must be out of reach. Raises HostError when it does not hold, unless `weak` says to go on.
     """
     report: ConfinementReport | None = None
     failure = ""

@@ -50,7 +50,8 @@ _PROVIDER_STATE_FIELDS = ("container", "prompt", "background")
 
 @dataclass(frozen=True)
 class ModelEndpoint:
-    """Where a model answers. base: URL that a path is put behind; key: the headers that hold it; paths: what may be asked there."""
+    """Where a model answers. base_url: URL that a path is put behind; key_headers: the headers that hold it; paths: what may be
+    asked there."""
 
     base_url: str
     key_headers: Mapping[str, str]
@@ -60,8 +61,8 @@ class ModelEndpoint:
 class ModelProxy:
     """Relays an agent's requests to its model. The agent is given `token` for a key: the real one never leaves this process.
 
-    may_ask: called before every request, raises MindError where the run's caps forbid another; `stopped` is then its sentence.
-    counting: held from there until the request is counted, so that no two are let through where there is room for one; agents that
+    check_caps: called before every request, raises MindError where the run's caps forbid another; `stopped` is then its sentence.
+    cost_lock: held from there until the request is counted, so that no two are let through where there is room for one; agents that
     share caps share it. Threads of its own serve every socket that it is given.
     """
 
@@ -87,8 +88,8 @@ class ModelProxy:
         Thread(target=server.serve_forever, args=(0.05,), name="forwarder", daemon=True).start()
 
     def admit_request(self, request_bytes: int) -> UsageReader:
-        """Count a request of so many bytes; the reader of its answer, to be handed to `landed` whatever becomes of it. Raises
-        MindError where the caps forbid it."""
+        """Count a request of so many bytes; the reader of its answer, to be handed to `finish_answer` whatever becomes of it.
+        Raises MindError where the caps forbid it."""
         with self.cost_lock:
             self.check_caps()
             self.meter.count_request()
@@ -314,7 +315,7 @@ def find_external_access(request: object) -> Iterator[str]:
 
 
 def _walk_external_access(node: object, is_tool: bool = False) -> Iterator[str]:
-    """tool: `asked` is one, or several."""
+    """is_tool: `asked` is one, or several."""
     if isinstance(node, list):
         for entry in node:
             yield from _walk_external_access(entry, is_tool)

@@ -117,7 +117,7 @@ def _run_loop(
 class _MeteredDispatcher(CommandDispatcher):
     """A door that writes down what the models behind the agents have cost by then, before it answers.
 
-    counting: held while costs are on their way from the meters into the ledger, and while a request is let through: whoever asks
+    cost_lock: held while costs are on their way from the meters into the ledger, and while a request is let through: whoever asks
     whether a cap is reached sees every cost once.
     """
 
@@ -140,7 +140,7 @@ class _MeteredDispatcher(CommandDispatcher):
             self.agent_sessions[member].last_command_at = time.monotonic()
 
     def record_costs(self, include_pending: bool = False) -> None:
-        """Write down what was answered since the last time. whole: requests that are still on their way too."""
+        """Write down what was answered since the last time. include_pending: requests that are still on their way too."""
         with self.cost_lock:
             for member, agent_session in enumerate(self.agent_sessions):
                 if include_pending or agent_session.meter.has_answers:

@@ -42,7 +42,7 @@ class UsageMeter:
 
     def add_answer(self, model: str, tokens: Mapping[str, int], seconds: float = 0.0, *, is_reported: bool = True) -> None:
         """One answer, after so many seconds. tokens: input_tokens (cached ones included), cached_tokens, cache_write_tokens,
-        output_tokens, reasoning_tokens. told: by the provider; an estimate has no price, and is counted (`estimated`)."""
+        output_tokens, reasoning_tokens. is_reported: by the provider; an estimate has no price, and is counted (`estimated`)."""
         price = self._price(model, tokens) if is_reported else None
         with self._lock:
             self._sums.update(tokens if is_reported else {**tokens, "estimated": 1})
@@ -53,12 +53,13 @@ class UsageMeter:
 
     @property
     def has_answers(self) -> bool:
-        """Whether an answer, or a failure, has come since the last `settle`."""
+        """Whether an answer, or a failure, has come since the last `take_receipt`."""
         with self._lock:
             return any(name != "requests" for name in self._sums - self._recorded)
 
     def build_receipt(self) -> dict[str, float | int | str]:
-        """What has come together since the last `settle`. Empty where nothing has; without dollars where a price is missing."""
+        """What has come together since the last `take_receipt`. Empty where nothing has; without dollars where a price is
+        missing."""
         with self._lock:
             unrecorded = self._sums - self._recorded
             receipt: dict[str, float | int | str] = {name: int(count) for name, count in sorted(unrecorded.items())}
@@ -83,8 +84,8 @@ class UsageReader:
     """Fed the body of one answer as it passes, whole (JSON) or streamed (server-sent events); tells the meter once. One thread may
     feed it and another end it.
 
-    began: when it was asked for (time.monotonic); None: now. asked: bytes of the request. Where an answer ends without the
-    provider's count of it, the sizes of both stand for one.
+    started_at: when it was asked for (time.monotonic); None: now. request_bytes: bytes of the request. Where an answer ends
+    without the provider's count of it, the sizes of both stand for one.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ def _read_source(name: str) -> str:
 
 
 def write_hypothesis(laws: Laws, overlay: Overlay, actions: Sequence[int], rival_laws: Sequence[Laws] = ()) -> Hypothesis:
-    """Rulebook and program of these laws. actions: ids of the world's actions. others: laws that fit the record as well."""
+    """Rulebook and program of these laws. actions: ids of the world's actions. rival_laws: laws that fit the record as well."""
     files = {
         ENGINE: _ENGINE_SOURCE + (_KEY_LINE if overlay.strips else "") + (_ACTIONS_LINE if laws.around else ""),
         "walker.py": _read_source("walker.py"),
@@ -102,7 +102,7 @@ def _write_tables(laws: Laws, overlay: Overlay) -> str:
 
 
 def _describe_overlay(overlay: Overlay) -> list[str]:
-    """The rules of what lies over the world, in the order in which `_learnt` cites them."""
+    """The rules of what lies over the world, in the order in which `_write_tables` cites them."""
     sentences = []
     for strip in overlay.strips:
         where = f"{'rows' if strip.axis == 0 else 'columns'} {strip.lines[0]} to {strip.lines[1]}"

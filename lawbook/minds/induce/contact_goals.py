@@ -35,7 +35,7 @@ def survey(walker: Walker, current: TrackedFrame, width: int) -> dict[Contact, l
 
 
 def find_within_reach(walker: Walker, current: TrackedFrame, width: int) -> dict[Contact, int]:
-    """What places that can be entered lead to, and after how many steps, if all `unseen` moves could be made."""
+    """What places that can be entered lead to, and after how many steps, if all unseen moves could be made."""
     if current.spot.body < 0:
         return {}
     moves = walker.laws.bodies[current.spot.body]["moves"]

@@ -40,8 +40,8 @@ class ContactEvent:
     """One step of an avatar whose action is known to move it: what it met where, and what came of it.
 
     ground: before the step; spot: where it would stand after it. paint: cells there that changed, (row, col, colour) counted from
-    the spot. whole: everything below it has been seen since, so paint is all of it. far: what changed beyond the patch of ground
-    that was met, (row, col, colour).
+    the spot. is_fully_seen: everything below it has been seen since, so paint is all of it. remote_changes: what changed beyond
+    the patch of ground that was met, (row, col, colour).
     """
 
     step: tuple[int, int]

@@ -250,7 +250,8 @@ def _find_reachable_states(world: Layers, start_state: Any, actions: Sequence[in
 
 class ExplorationHistory(NamedTuple):
     """places: (ground, row, col, action) that have been tried; met: contacts, and contacts with the action that met them;
-    still: how often an action was tried that has never moved the avatar; ruled_out: moves it was free to make then, and did not."""
+    idle_counts: how often an action was tried that has never moved the avatar; ruled_out_moves: moves it was free to make then,
+    and did not."""
 
     places: set[Any]
     contacts: set[Any]

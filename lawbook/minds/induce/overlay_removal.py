@@ -40,7 +40,7 @@ class Overlay:
 
 @dataclass(frozen=True)
 class StrippedRecord:
-    """record: what is below, without the strips. over: their tables."""
+    """record: what is below, without the strips. overlay: their tables."""
 
     record: Record
     overlay: Overlay = field(default_factory=Overlay)

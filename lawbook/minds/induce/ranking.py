@@ -23,7 +23,7 @@ MAX_STATES = 1_500
 
 class Behaviour(NamedTuple):
     """What laws would do and what they foresee. plan: the shortest way to a goal from here; empty where they see none.
-    foreseen: a digest of every state that they lead to from here, the ends included; of use within one process."""
+    prediction_digest: a digest of every state that they lead to from here, the ends included; of use within one process."""
 
     plan: tuple[Action, ...]
     prediction_digest: int

@@ -16,8 +16,8 @@ def apply_answer(
 ) -> dict[str, str]:
     """All files after the answer: `before` with its whole files put in and its edits applied.
 
-    only: RULEBOOK or ENGINE where the answer is about the rulebook, or about the program, alone. last: there is no asking again,
-    so a block whose end is missing is taken as it is. Raises Unreadable.
+    target_file: RULEBOOK or ENGINE where the answer is about the rulebook, or about the program, alone. final_attempt: there is
+    no asking again, so a block whose end is missing is taken as it is. Raises Unreadable.
     """
     files = dict(before)
     blocks = [block for block in answer.blocks if _is_file_block(block, target_file)]

@@ -27,7 +27,7 @@ _REQUEST = re.compile(r"(\d{3,9})-(\w+)\.request\.md")
 
 @dataclass
 class FileQueueModel:
-    """A Model whose answers are files in `folder`. timeout: seconds to wait for one; tell: says once a request where it waits.
+    """A Model whose answers are files in `folder`. timeout: seconds to wait for one; notify: says once a request where it waits.
 
     For NNN-OP.request.md (the whole request), NNN-OP.schema.json (a JSON schema of the answer) and NNN-OP.N.png (pictures) the
     answer is NNN-OP.answer.md or .txt (plain text in the form the request asks for) or .json (an object of the schema).

@@ -85,7 +85,7 @@ class ModelReply:
 
 
 class Model(Protocol):
-    """A frozen language model. name: as in `llm:NAME`; tools, pictures: does it take tool calls and images itself?
+    """A frozen language model. name: as in `llm:NAME`; supports_tools, supports_images: does it take tool calls and images itself?
 
     The implementation over providers is `lawbook.minds.llm.pydantic_model.connect(address) -> Model`, address being
     `anthropic:MODEL`, `openai:MODEL`, `google:MODEL`, `openrouter:MODEL`, `ollama:MODEL` or `openai-compatible:URL#MODEL`;

@@ -30,9 +30,9 @@ _LOCAL_PROVIDERS = ("openai-compatible", "ollama")
 class ModelOptions:
     """How a model is asked.
 
-    output: text, native (a JSON schema), tool (an output tool), or auto: native where the model can, for short answers; rulebooks
-    and programs are asked for as text, which needs no escaping. tools, pictures: does it take them; None: as its profile says.
-    settings: pydantic-ai's ModelSettings.
+    output_mode: text, native (a JSON schema), tool (an output tool), or auto: native where the model can, for short answers;
+    rulebooks and programs are asked for as text, which needs no escaping. supports_tools, supports_images: does it take them;
+    None: as its profile says. settings: pydantic-ai's ModelSettings.
     """
 
     output_mode: str = "auto"

@@ -43,7 +43,7 @@ class OperatorCaller:
     ) -> Answer:
         """The operator's answer, read. parts: without the task, which is put after them, and the prompt `also` after that.
 
-        Raises UnusableError, MindError."""
+        Raises UnusableAnswerError, MindError."""
         has_rulebook = case.needs_rulebook
         system, task = templates.build_system_prompt(op, has_rulebook), templates.load_prompt(op, has_rulebook)
         uses_text_tools = tools is not None and not self.model.supports_tools

@@ -119,7 +119,7 @@ def read_revision(text: str, before: str, *, final_attempt: bool = False) -> str
 
 
 def read_compilation(text: str, before: Mapping[str, str], *, may_stay: bool, final_attempt: bool = False) -> dict[str, str]:
-    """The program (Eq. 18) after an answer. unchanged: may it stay as it is, said by `NO CHANGE`? Raises Unreadable."""
+    """The program (Eq. 18) after an answer. may_stay: may it stay as it is, said by `NO CHANGE`? Raises Unreadable."""
     after = _parse_files(text, before, ENGINE, final_attempt=final_attempt)
     if RULEBOOK in after:
         raise UnreadableAnswerError(f"Now only the program is wanted; {RULEBOOK} stays as it is, so leave it out of your answer.")
@@ -150,7 +150,8 @@ def read_diagnosis(text: str) -> str:
 
 
 def read_simplification(text: str, before: Hypothesis, *, has_rulebook: bool, final_attempt: bool = False) -> Hypothesis | None:
-    """Something shorter, or None for `RETAIN` (Eq. 23). rulebook: is there one? Raises Unreadable, also when it is not shorter."""
+    """Something shorter, or None for `RETAIN` (Eq. 23). has_rulebook: is there one? Raises Unreadable, also when it is not
+    shorter."""
     base = dict(before.files) | ({RULEBOOK: before.rulebook} if has_rulebook else {})
     after = _parse_files(text, base, None if has_rulebook else ENGINE, final_attempt=final_attempt)
     if after == base:

@@ -48,7 +48,7 @@ def connect(address: str) -> PydanticModel:
 class PydanticModel:
     """See minds.llm.model.Model. model: any of pydantic-ai's, its FunctionModel too.
 
-    pause: seconds before the second try, twice as many before each further one, unless the provider says how long.
+    first_pause: seconds before the second try, twice as many before each further one, unless the provider says how long.
     sleep: for whoever cannot wait. A model belongs to one thread.
     """
 

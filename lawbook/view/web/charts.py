@@ -55,7 +55,7 @@ def _find_published_results(world: str) -> list[Json]:
 
 
 def _compute_accuracy(run_index: RunIndex) -> list[list[float]]:
-    """Share of exact predictions among the last RECENT that were compared, after every action with one."""
+    """Share of exact predictions among the last ACCURACY_WINDOW that were compared, after every action with one."""
     recent: list[bool] = []
     line: list[list[float]] = []
     for step in run_index.steps:
@@ -89,7 +89,7 @@ def _accumulate_costs(run_index: RunIndex) -> dict[str, list[list[float]]]:
 
 
 def thin_line(line: Sequence[list[float]]) -> list[list[float]]:
-    """At most POINTS of them, evenly, the last one always."""
+    """At most MAX_POINTS of them, evenly, the last one always."""
     if len(line) <= MAX_POINTS:
         return list(line)
     step = (len(line) - 1) / (MAX_POINTS - 1)

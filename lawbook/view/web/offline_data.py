@@ -23,8 +23,8 @@ _SHAPE = struct.Struct("<HH")
 
 @dataclass(frozen=True)
 class OfflineRun:
-    """name, state: of the run. told, texts: zlib of JSON. frames: zlib of PACK frames each (height, width, 16 bits each, cells), by
-    their numbers; in `told` numbers stand for ids."""
+    """name, state: of the run. data, texts: zlib of JSON. frames: zlib of FRAMES_PER_PACK frames each (height, width, 16 bits
+    each, cells), by their numbers; in `data` numbers stand for ids."""
 
     name: str
     state: str
@@ -34,7 +34,7 @@ class OfflineRun:
 
 
 def pack_run(run_index: RunIndex, run_name: str, max_bytes: int) -> OfflineRun:
-    """room: bytes that all of it may take in base64."""
+    """max_bytes: bytes that all of it may take in base64."""
     series_data = charts.build_series(run_index)
     step_list = [
         step
@@ -103,7 +103,7 @@ class _FramePacker:
             yield _SHAPE.pack(*frame.shape) + frame.tobytes()
 
     def renumber_steps(self, n_kept: int | None) -> list[Json]:
-        """The steps with numbers for ids. kept: how many frames are, the first ones (None: all)."""
+        """The steps with numbers for ids. n_kept: how many frames are, the first ones (None: all)."""
         return [self._renumber_step(step, len(self.numbers_by_id) if n_kept is None else n_kept) for step in self._steps]
 
     def _renumber_step(self, step: Json, n_kept: int) -> Json:

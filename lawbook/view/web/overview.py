@@ -39,7 +39,7 @@ def describe_run(run_index: RunIndex) -> Json:
 
 
 def build_overview(run_index: RunIndex, is_played: bool = False) -> Json:
-    """Where everything lies, by step. Reads to the end. alive: somebody is playing it."""
+    """Where everything lies, by step. Reads to the end. is_played: somebody is playing it."""
     run_index.read_events()
     steps, metrics = list(run_index.steps), run_index.compute_metrics()
     levels = [

@@ -91,8 +91,8 @@ class WalkPuzzle(Puzzle[Cell]):
 
 
 def explore[S: Hashable](puzzle: Puzzle[S]) -> Iterator[tuple[S, int]]:
-    """The states that can be reached, each with the fewest moves to it, nearest first, up to MANY. Nothing follows a state that is
-    won or lost."""
+    """The states that can be reached, each with the fewest moves to it, nearest first, up to MAX_STATES. Nothing follows a state
+    that is won or lost."""
     visited, queue = {puzzle.start}, deque([(puzzle.start, 0)])
     while queue and len(visited) < MAX_STATES:
         state, moves = queue.popleft()
