@@ -65,7 +65,7 @@ class EventAudit:
     n_announced, n_predicted, n_compared: actions with an INTEND, with a prediction by anybody, and predictions compared again.
     n_unpredicted: probes without a prediction. n_imported: lines of a recording. n_restarts: resets of the whole game.
     n_person_notes: words of a person. n_unlike_starts: levels that did not always begin alike. receipts: of every call.
-    confinements: by what agents were, and how well.
+    confinements: by what agents were, and how well. openings: by number of the event.
     """
 
     hypothesis_audit: HypothesisAudit
