@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -487,5 +488,8 @@ def test_a_run_among_hostile_programs_goes_on_and_leaves_nothing(tmp_path: Path,
             word for word, reason in zip(("loop", "exit code 0", "no files", "fork"), reasons, strict=True) if word not in reason
         ] == []
         sound(session)
-    assert (leftovers(), descriptors()) == before
+    until = time.monotonic() + 10  # other tests have folders there too, for a moment; what a program leaves stays
+    while leftovers() - before[0] and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not leftovers() - before[0] and descriptors() == before[1]
     assert sorted(processes(MEMORY)) == sorted(host.pids)

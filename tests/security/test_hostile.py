@@ -86,7 +86,7 @@ def met(request: pytest.FixtureRequest) -> Iterator[dict[str, Met]]:
             chosen.setdefault(given.params["user"], []).extend([given.params["name"]] if "name" in given.params else [])
     names = {user: found or list(PROGRAMS) for user, found in chosen.items()}
     runs: dict[str, Met] = {}
-    with tempfile.TemporaryDirectory(prefix="lawbook-nobody-") as folder:
+    with tempfile.TemporaryDirectory(prefix="hostile-nobody-") as folder:
         Path(folder).chmod(0o755)
         try:
             if "us" in names:

@@ -456,7 +456,7 @@ def main() -> int:
     parser.add_argument("--stories", default=",".join(STORIES), help=f"of {', '.join(STORIES)} (default: all)")
     parser.add_argument("--keep", action="store_true", help="keep the folder of a run that went wrong")
     given = parser.parse_args()
-    home = Path(tempfile.mkdtemp(prefix="lawbook-torture-"))
+    home = Path(tempfile.mkdtemp(prefix="torture-"))
     torture = Torture(given.seed, home, lambda line: print(line, flush=True))
     began = time.monotonic()
     try:
