@@ -10,15 +10,15 @@ from typing import Any
 from lawbook.arc import recording_format
 from lawbook.audit.hypothesis_checker import AuditedMember, HypothesisAudit, RecordPosition
 from lawbook.core.record import RESET, Action, Observation, Record, Status
-from lawbook.core.results import Counterexample, Prediction, VerdictKind
+from lawbook.core.results import Counterexample, VerdictKind
 from lawbook.errors import LawbookError
-from lawbook.ledger.codec import unpack_action, unpack_verdict
+from lawbook.ledger.codec import RecordedPrediction, unpack_action, unpack_verdict
 from lawbook.ledger.ledger import Event, EventKind, Ledger, read_observation
 from lawbook.protocols import gate
 from lawbook.protocols.protocol import Protocol, get_protocol
 from lawbook.runs.state import MIND_OPERATIONS, ActionKind, RunOutcome
+from lawbook.verification.comparison import compare_prediction
 from lawbook.verification.determinism import DeterminismChecker
-from lawbook.verification.replay import compare_prediction
 from lawbook.worlds.world import WorldSpec, explain_refusal
 
 _SETTINGS = {"world": str, "mind": str, "protocol": str, "population": int, "budget": int, "seed": int, "memory_mb": int}
@@ -42,7 +42,7 @@ class _AnnouncedAction:
     seq: int
     action: Action
     plan_seq: int | None
-    predictions: dict[int, tuple[str, Status]]
+    predictions: dict[int, RecordedPrediction]
 
 
 class EventAudit:
@@ -213,7 +213,7 @@ class EventAudit:
     def _check_intent(self, body: Mapping[str, Any]) -> None:
         action, kind = Action(*body["action"]), ActionKind(body["sort"])
         index = body["member"]
-        predictions = {int(m): (frame, Status(status)) for m, (frame, status) in body["predictions"].items()}
+        predictions = {int(m): RecordedPrediction.unpack(packed) for m, packed in body["predictions"].items()}
         budget, question = self.run["budget"], body["question"]
         if self.record.n_actions >= budget:
             self._report("counts", f"announces an action beyond the budget of {budget:,}")
@@ -295,14 +295,14 @@ class EventAudit:
         self,
         action: Action,
         observation: Observation,
-        predictions: Mapping[int, tuple[str, Status]],
+        predictions: Mapping[int, RecordedPrediction],
         position_before: RecordPosition,
     ) -> None:
         """Every prediction held against what came; what differs has to be told next. before: the record until then."""
         index = position_before[0] - 1
         current = self.record.trajectories[index]
-        for member, (frame, status) in predictions.items():
-            prediction = Prediction(self.ledger.get_frame(frame), status)
+        for member, recorded in predictions.items():
+            prediction = recorded.load(self.ledger)
             context = {
                 "trajectory": index,
                 "step": len(current),
@@ -317,7 +317,7 @@ class EventAudit:
                 self._confirmed.add(member)
             else:
                 self._mismatches[member] = counterexample
-                self.hypothesis_audit.end_lifetime(member, position_before, (index, len(current), frame, status))
+                self.hypothesis_audit.end_lifetime(member, position_before, (index, len(current), recorded))
 
     def _check_interface(self, action: Action | None, observation: Observation, is_imported: bool) -> None:
         """What can follow in any world that keeps its interface."""
@@ -375,7 +375,9 @@ class EventAudit:
             if op == "judge" and member.proposal is None:
                 self._report("order", f"asks member {body['member']}'s mind to judge what nobody had proposed")
             if body["call"] != member.n_calls:
-                self._report("order", f"is call {body['call']} of member {body['member']}'s mind, and {member.n_calls} were answered")
+                self._report(
+                    "order", f"is call {body['call']} of member {body['member']}'s mind, and {member.n_calls} were answered"
+                )
             member.pending_answers[op] = answer
             member.n_calls += 1
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from lawbook.core import validation
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, validate_files
-from lawbook.core.record import Action, Record, Status
+from lawbook.core.record import Action, Record
 from lawbook.core.results import Counterexample, Judgement, Verdict, VerdictKind
-from lawbook.ledger.codec import pack_judgement, unpack_actions, unpack_proposal
+from lawbook.ledger.codec import RecordedPrediction, pack_judgement, unpack_actions, unpack_proposal
 from lawbook.ledger.git_versions import AcceptedVersion
 from lawbook.ledger.ledger import Event, Ledger
 from lawbook.minds.base import judge_by_citations
@@ -28,7 +28,7 @@ ReportFinding = Callable[[str, str], None]
 class HypothesisLifetime:
     """A version while it might steer: from its acceptance until it fell, was replaced, or the ledger ends.
 
-    accepted: the event of its verdict. until: the record that it must reproduce. fatal: (trajectory, step, frame, status) that it
+    accepted: the event of its verdict. until: the record that it must reproduce. fatal_prediction: (trajectory, step, prediction) that it
     is recorded to have predicted where it fell, None where it fell in another way or did not.
     """
 
@@ -37,7 +37,7 @@ class HypothesisLifetime:
     hypothesis: Hypothesis
     accepted: int
     until: RecordPosition
-    fatal_prediction: tuple[int, int, str, Status] | None = None
+    fatal_prediction: tuple[int, int, RecordedPrediction] | None = None
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,9 @@ class HypothesisAudit:
         if self.active_plan is not None and self.active_plan[0].member == index:
             self.active_plan = None
 
-    def end_lifetime(self, index: int, until: RecordPosition, fatal_prediction: tuple[int, int, str, Status] | None = None) -> None:
+    def end_lifetime(
+        self, index: int, until: RecordPosition, fatal_prediction: tuple[int, int, RecordedPrediction] | None = None
+    ) -> None:
         """The life of what stands ends here."""
         member = self.members[index]
         if member.admissible and member.hypothesis is not None and member.accepted_seq >= 0:
@@ -298,7 +300,7 @@ class HypothesisAudit:
                 plan_classes.setdefault(plan.actions, []).append(index)
         return plan_classes
 
-    def on_plan_step(self, body: Mapping[str, Any], action: Action, predictions: Mapping[int, tuple[str, Status]]) -> None:
+    def on_plan_step(self, body: Mapping[str, Any], action: Action, predictions: Mapping[int, RecordedPrediction]) -> None:
         """A step of a plan: of the plan that was drawn, by a version that still stands, and as it was planned."""
         index: int = body["member"]
         member: AuditedMember = self.members[index]
@@ -319,7 +321,7 @@ class HypothesisAudit:
             self._drawn_since_resume
             and plan.predicted_frames
             and index in predictions
-            and predictions[index][0] != plan.predicted_frames[n_sent]
+            and predictions[index].frame != plan.predicted_frames[n_sent]
         ):
             self._report("plans", f"predicts another frame for action {n_sent + 1} of plan {plan.seq} than was planned")
 

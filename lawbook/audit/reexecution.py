@@ -40,7 +40,7 @@ class Reexecution:
     def __init__(self, event_audit: EventAudit, host: Host) -> None:
         self.event_audit, self.host = event_audit, host
         self.n_searched = self.n_cut = 0
-        self._programs: dict[tuple[tuple[str, str], ...], Program | ProgramError] = {}
+        self._programs: dict[tuple[object, ...], Program | ProgramError] = {}
         self._search_findings: dict[tuple[int, int, RecordPosition, str | None, tuple[Action, ...]], str] = {}
 
     def find_differences(self) -> Iterator[Finding]:
@@ -76,13 +76,13 @@ class Reexecution:
 
     def _check_mismatch(self, program: Program, lifetime: HypothesisLifetime) -> str:
         assert lifetime.fatal_prediction is not None
-        index, step, frame, status = lifetime.fatal_prediction
+        index, step, recorded = lifetime.fatal_prediction
         trajectory = self.event_audit.record.trajectories[index]
         rollout = retry_on_host_fault(roll, program, Trajectory(trajectory.first), trajectory.actions[:step])
         if isinstance(rollout, ProgramError):
             return f"which fails where it is on record to have predicted: {rollout.reason}"
         prediction = rollout[0][-1]
-        if prediction.status is not status or not np.array_equal(prediction.frame, self.event_audit.ledger.get_frame(frame)):
+        if not prediction.is_same_as(recorded.load(self.event_audit.ledger)):
             return f"which does not predict of trajectory {index}, step {step} what it is on record to have predicted"
         return ""
 
@@ -124,7 +124,7 @@ class Reexecution:
         if isinstance(rollout, ProgramError):
             return f"is a plan that its program cannot follow: {rollout.reason}"
         predictions, holds = rollout
-        refusal = explain_end_refusal([prediction.status for prediction in predictions], holds, "its target")
+        refusal = explain_end_refusal(self.event_audit.protocol, predictions, holds, "its target", plan.subgoal is None)
         if refusal and self.event_audit.protocol.needs_hypothesis:
             return f"is a plan that does not hold: {refusal}"
         recorded_frames = [self.event_audit.ledger.get_frame(name) for name in plan.predicted_frames]
@@ -187,9 +187,10 @@ class Reexecution:
         return f"tries action {choice.action} for what members dispute, and they part otherwise: {format_question(disagreement)}"
 
     def _load_program(self, hypothesis: Hypothesis) -> Program | ProgramError:
-        key = tuple(sorted(hypothesis.files.items()))
+        open_rules = self.event_audit.protocol.find_open_rules(hypothesis.rulebook)
+        key = (tuple(sorted(hypothesis.files.items())), open_rules)
         if key not in self._programs:
-            self._programs[key] = retry_on_host_fault(self.host.load, hypothesis.files)
+            self._programs[key] = retry_on_host_fault(self.host.load, hypothesis.files, open_rules)
         return self._programs[key]
 
     def _cut_record(self, position: RecordPosition) -> Record:

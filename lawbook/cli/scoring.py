@@ -122,6 +122,7 @@ def _regress(args: argparse.Namespace) -> int:
     from lawbook.cli.run_lookup import find_run_folder, open_ledger
     from lawbook.core.results import Limits, ProgramError
     from lawbook.planning.regression import replan_completed_levels
+    from lawbook.protocols.protocol import get_protocol
     from lawbook.runs.state import fold_events
     from lawbook.sandbox.host import Host
 
@@ -133,7 +134,7 @@ def _regress(args: argparse.Namespace) -> int:
         if hypothesis is None:
             raise UsageError(f"Member {args.member} of this run has no program; `lawbook history` shows what was tried.")
         with Host(weak=config.weak_sandbox, memory_mb=config.memory_mb) as host:
-            program = host.load(hypothesis.files)
+            program = host.load(hypothesis.files, get_protocol(config.protocol).find_open_rules(hypothesis.rulebook))
             if isinstance(program, ProgramError):
                 raise UsageError(f"The program does not load: {program.reason}")
             results = replan_completed_levels(program, state.record, tuple(spec["clicks"]), Limits(nodes=args.nodes))

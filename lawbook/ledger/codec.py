@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from lawbook.core.hypothesis import Decision, Proposal
 from lawbook.core.record import Action, Observation, Status
@@ -14,6 +14,7 @@ from lawbook.core.results import (
     MismatchRegion,
     NoPlan,
     Plan,
+    Prediction,
     Probe,
     ProgramError,
     Subgoal,
@@ -131,3 +132,39 @@ def unpack_exploration(ledger: Ledger, body: Mapping[str, Any]) -> Subgoal | Pro
     if "subgoal" in body:
         return Subgoal(ledger.get_text(body["subgoal"]), body["question"], body.get("unusable", ""))
     return Probe(Action(*body["probe"]), body["question"])
+
+
+class RecordedPrediction(NamedTuple):
+    """A prediction as an INTEND has it: ids of its frame and of the cells it leaves open (None: it claims all), its statuses.
+
+    On record `[frame, status]` where all is claimed, else `[frame, [status, ...], open or null]`.
+    """
+
+    frame: str
+    status: Status
+    open_cells: str | None = None
+    alternatives: frozenset[Status] = frozenset()
+
+    @classmethod
+    def unpack(cls, packed: Sequence[Any]) -> RecordedPrediction:
+        """Read one from an event's body. Raises ValueError or TypeError when it is none."""
+        if len(packed) == 2:
+            frame, status = packed
+            return cls(frame, Status(status))
+        frame, statuses, open_cells = packed
+        first, *others = map(Status, statuses)
+        return cls(frame, first, open_cells, frozenset(others))
+
+    def load(self, ledger: Ledger) -> Prediction:
+        """The prediction itself, its frames read from the ledger. Raises UsageError when they are not there."""
+        open_cells = None if self.open_cells is None else ledger.get_frame(self.open_cells)
+        return Prediction(ledger.get_frame(self.frame), self.status, open_cells, self.alternatives)
+
+
+def pack_prediction(ledger: Ledger, prediction: Prediction) -> list[Any]:
+    """A prediction for an event's body; its frames are stored."""
+    frame = ledger.put_frame(prediction.frame)
+    if prediction.is_whole:
+        return [frame, prediction.status.value]
+    statuses = [prediction.status, *sorted(prediction.alternatives)]
+    return [frame, statuses, None if prediction.open_cells is None else ledger.put_frame(prediction.open_cells)]

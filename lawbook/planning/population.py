@@ -9,6 +9,7 @@ from math import log2
 
 from lawbook.core.record import Action, Status
 from lawbook.core.results import Plan, Prediction
+from lawbook.verification.comparison import make_outcome_key
 
 UNIFORM, DISAGREE = "uniform", "disagree"
 POLICIES = (UNIFORM, DISAGREE)
@@ -67,7 +68,7 @@ def build_disagreement(
     for step in range(len(actions)):
         parts: dict[tuple[Status, bytes] | None, list[int]] = {}
         for member, predictions in member_predictions.items():
-            outcome_key = _make_outcome_key(predictions[step]) if step < len(predictions) else None
+            outcome_key = make_outcome_key(predictions[step]) if step < len(predictions) else None
             parts.setdefault(outcome_key, []).append(member)
         if len(parts) > 1:
             any_over = any(outcome_key is not None and outcome_key[0] is Status.OVER for outcome_key in parts)
@@ -75,11 +76,6 @@ def build_disagreement(
                 actions, class_index, tuple(map(tuple, parts.values())), step + 1, recovery_cost * any_over
             )
     return DisagreementCandidate(actions, class_index, (tuple(member_predictions),), len(actions))
-
-
-def _make_outcome_key(prediction: Prediction) -> tuple[Status, bytes]:
-    """What a prediction is judged by: of a step that completes the level the status alone."""
-    return prediction.status, b"" if prediction.status is Status.COMPLETED else prediction.frame.tobytes()
 
 
 def choose_disagreement(disagreements: Sequence[DisagreementCandidate]) -> DisagreementCandidate:

@@ -43,9 +43,11 @@ def evaluate_proposal(
 
 
 def _replay_candidate(candidate: Hypothesis, member: Member, record: Record, host: Host, protocol: Protocol) -> Verdict:
+    open_rules = protocol.find_open_rules(candidate.rulebook)
     if member.admissible and member.hypothesis is not None and candidate.has_same_program(member.hypothesis):
-        return Verdict(VerdictKind.ADMISSIBLE)  # only the prose changed
-    program = retry_on_host_fault(host.load, candidate.files)
+        if open_rules is None or open_rules == protocol.find_open_rules(member.hypothesis.rulebook):
+            return Verdict(VerdictKind.ADMISSIBLE)  # only the prose changed
+    program = retry_on_host_fault(host.load, candidate.files, open_rules)
     if isinstance(program, ProgramError):
         return Verdict(VerdictKind.FAULT, program.reason, fault=program)
     counterexample = member.verdict.counterexample if member.verdict else None

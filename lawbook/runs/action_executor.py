@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import RESET, Action, Observation, Status
 from lawbook.core.results import Counterexample, ExecutionResult, Prediction, ProgramError, Verdict, VerdictKind
-from lawbook.ledger.codec import pack_action
+from lawbook.ledger.codec import pack_action, pack_prediction
 from lawbook.ledger.ledger import EventKind, pack_observation
 from lawbook.planning.live_prediction import LivePredictor, retry_on_host_fault
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.state import ActionKind, RunOutcome
+from lawbook.verification.comparison import compare_prediction
 from lawbook.verification.determinism import DeterminismChecker
-from lawbook.verification.replay import compare_prediction
 from lawbook.worlds.world import World, explain_refusal
 
 
@@ -68,11 +68,9 @@ class ActionExecutor:
                     for index in predictions:  # they stand behind an action that is not sent
                         self.predictor.drop_worker(index)
                     return ExecutionResult((), None, None, tuple(failures), "a program could not predict the next action")
-            put_frame = self.event_log.ledger.put_frame
             body = {"action": pack_action(action), "sort": kind.value, "member": member, "plan": plan_seq, "question": question}
-            packed_predictions = {
-                str(index): [put_frame(prediction.frame), prediction.status.value] for index, prediction in predictions.items()
-            }
+            ledger = self.event_log.ledger
+            packed_predictions = {str(index): pack_prediction(ledger, prediction) for index, prediction in predictions.items()}
             self.event_log.append(EventKind.INTEND, {**body, "predictions": packed_predictions})
             self.event_log.commit()  # one durable write: the outcome before, and this prediction, before the action is sent
         except BaseException:  # interrupted: workers may stand behind an action that was never announced

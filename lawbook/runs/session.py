@@ -73,7 +73,7 @@ class Session(RunQueries):
     ) -> None:
         self.event_log, self.world, self.host, self.git, self.mind, self.protocol = event_log, world, host, git, mind, protocol
         self.budget, self.seed, self.limits, self.policy = budget, seed, limits or Limits(), policy
-        self._predictor = LivePredictor(host)
+        self._predictor = LivePredictor(host, protocol)
         self._executor = ActionExecutor(event_log, world, self._predictor, budget=budget, compared_fields=protocol.compared_fields)
         self._plan_cache: dict[tuple[int, str | None], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
         self._plan_predictions: Sequence[Prediction] = ()
@@ -354,11 +354,12 @@ class Session(RunQueries):
             raise RefusedError(f"The program fails on that plan: {rollout.reason}")
         predictions, holds = rollout
         refusal = gate.explain_end_refusal(
-            [prediction.status for prediction in predictions], holds, "the named subgoal" if subgoal else "the goal"
+            self.protocol, predictions, holds, "the named subgoal" if subgoal else "the goal", subgoal is None
         )
         if refusal and self.protocol.needs_hypothesis:
             raise RefusedError(refusal)
-        return Plan(actions, predictions, False, None, 0, 0.0, "given")
+        aim = "subgoal" if subgoal else "frontier" if holds is None else "goal"
+        return Plan(actions, predictions, False, None, 0, 0.0, "given", aim)
 
     def continue_plan(self) -> ExecutionResult:
         """Go on with the plan that was drawn until it ends, any member is falsified, or the run ends."""
@@ -428,7 +429,7 @@ class Session(RunQueries):
         intent = self.state.intent
         if intent is not None:
             ledger = self.event_log.ledger
-            predictions = {m: Prediction(ledger.get_frame(frame), status) for m, (frame, status) in intent.predictions.items()}
+            predictions = {m: recorded.load(ledger) for m, recorded in intent.predictions.items()}
             self._executor.send(intent.action, predictions, intent.member)
         else:
             self._executor.after_observation()

@@ -10,7 +10,7 @@ from lawbook.core.record import RESET, Action, Record, Status
 from lawbook.core.results import Verdict
 from lawbook.core.spending import Caps, Spending, read_duration
 from lawbook.errors import UsageError
-from lawbook.ledger.codec import unpack_action, unpack_actions, unpack_proposal, unpack_verdict
+from lawbook.ledger.codec import RecordedPrediction, unpack_action, unpack_actions, unpack_proposal, unpack_verdict
 from lawbook.ledger.git_versions import AcceptedVersion
 from lawbook.ledger.ledger import Event, EventKind, Ledger, read_observation
 from lawbook.minds.base import PeerAction, Trigger, Version
@@ -107,7 +107,7 @@ class Intent:
     member: int | None
     plan_seq: int | None
     question: str
-    predictions: dict[int, tuple[str, Status]]
+    predictions: dict[int, RecordedPrediction]
 
 
 @dataclass
@@ -154,7 +154,7 @@ class State:
             case EventKind.OBSERVE:
                 self._apply_observation(event, ledger)
             case EventKind.INTEND:
-                predictions = {int(m): (frame, Status(status)) for m, (frame, status) in body["predictions"].items()}
+                predictions = {int(m): RecordedPrediction.unpack(packed) for m, packed in body["predictions"].items()}
                 action = Action(*body["action"])
                 self.intent = Intent(
                     event.seq, action, ActionKind(body["sort"]), body["member"], body["plan"], body["question"], predictions
