@@ -67,6 +67,7 @@ class AuditedPlan:
     certified: bool = False
     nodes: int = 0
     predicted_frames: tuple[str, ...] = ()
+    to_frontier: bool = False
 
 
 @dataclass(frozen=True)
@@ -240,8 +241,12 @@ class HypothesisAudit:
         certified, nodes = body["certified"], body["nodes"]
         if certified is not False and (certified is not True or body["cut"] is not None or (actions and body["method"] != "bfs")):
             self._report("plans", f"calls a plan the shortest that was found by {body['method']} (cut: {body['cut']})")
+        if body.get("aim", "goal") not in ("goal", "subgoal", "frontier") or (
+            body.get("aim") == "frontier" and not self.protocol.allows_open
+        ):
+            self._report("plans", f"aims at {body['aim']}, which is no aim of a plan under this protocol")
         plan_fields = (event.seq, body["member"], member.version, hypothesis, self.position, actions, subgoal, question)
-        plan = AuditedPlan(*plan_fields, certified=certified is True, nodes=int(nodes))
+        plan = AuditedPlan(*plan_fields, certified=certified is True, nodes=int(nodes), to_frontier=body.get("aim") == "frontier")
         self._fresh_plans[plan.seq] = plan
         self.plans.append(plan)
 

@@ -41,7 +41,7 @@ class Reexecution:
         self.event_audit, self.host = event_audit, host
         self.n_searched = self.n_cut = 0
         self._programs: dict[tuple[object, ...], Program | ProgramError] = {}
-        self._search_findings: dict[tuple[int, int, RecordPosition, str | None, tuple[Action, ...]], str] = {}
+        self._search_findings: dict[tuple[object, ...], str] = {}
 
     def find_differences(self) -> Iterator[Finding]:
         hypothesis_audit = self.event_audit.hypothesis_audit
@@ -136,11 +136,11 @@ class Reexecution:
 
     def _check_certificate(self, plan: AuditedPlan, program: Program) -> str:
         """The search for it, again: so many nodes must do, and no shorter way be found."""
-        key = plan.member, plan.version, plan.position, plan.subgoal, plan.actions
+        key = plan.member, plan.version, plan.position, plan.subgoal, plan.to_frontier, plan.actions
         if key not in self._search_findings:
             limits = Limits(nodes=plan.nodes, depth=len(plan.actions), seconds=_SEARCH_SECONDS)
             trajectory, clicks = self._cut_record(plan.position).current, self.event_audit.spec.clicks
-            result = retry_on_host_fault(find_plan, program, trajectory, limits, plan.subgoal, clicks)
+            result = retry_on_host_fault(find_plan, program, trajectory, limits, plan.subgoal, clicks, plan.to_frontier)
             self._search_findings[key] = self._compare_search(plan, result)
         return self._search_findings[key]
 

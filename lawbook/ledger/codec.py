@@ -116,8 +116,13 @@ def pack_plan(ledger: Ledger, member: int, result: Plan | NoPlan, subgoal: Subgo
         "seconds": result.seconds,
         "cut": result.cut,
     }
+    aim = {"aim": result.aim, "risk": result.risk} if isinstance(result, Plan) and (result.aim == "frontier" or result.risk) else {}
     if isinstance(result, Plan):
-        return body | {"actions": [pack_action(a) for a in result.actions], "certified": result.certified, "method": result.method}
+        return (
+            body
+            | aim
+            | {"actions": [pack_action(a) for a in result.actions], "certified": result.certified, "method": result.method}
+        )
     return body | {"actions": None, "reason": result.reason, "exhausted": result.exhausted}
 
 

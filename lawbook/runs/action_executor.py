@@ -12,9 +12,10 @@ from lawbook.core.results import Counterexample, ExecutionResult, Prediction, Pr
 from lawbook.ledger.codec import pack_action, pack_prediction
 from lawbook.ledger.ledger import EventKind, pack_observation
 from lawbook.planning.live_prediction import LivePredictor, retry_on_host_fault
+from lawbook.protocols.protocol import Protocol
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.state import ActionKind, RunOutcome
-from lawbook.verification.comparison import compare_prediction
+from lawbook.verification.comparison import claims_change, compare_prediction, is_unclaimed
 from lawbook.verification.determinism import DeterminismChecker
 from lawbook.worlds.world import World, explain_refusal
 
@@ -22,11 +23,9 @@ from lawbook.worlds.world import World, explain_refusal
 class ActionExecutor:
     """Sends actions to the world for a session. budget: actions in all; compares: what a prediction is compared on."""
 
-    def __init__(
-        self, event_log: EventLog, world: World, predictor: LivePredictor, *, budget: int, compared_fields: tuple[str, ...]
-    ) -> None:
+    def __init__(self, event_log: EventLog, world: World, predictor: LivePredictor, *, budget: int, protocol: Protocol) -> None:
         self.event_log, self.world, self.predictor = event_log, world, predictor
-        self.budget, self.compared_fields = budget, compared_fields
+        self.budget, self.protocol = budget, protocol
         self._determinism_checker = DeterminismChecker()
         previous_completed = False
         for index, trajectory in enumerate(event_log.state.record):
@@ -113,15 +112,12 @@ class ActionExecutor:
             if not m.admissible or m.hypothesis is None:
                 continue
             result = retry_on_host_fault(self._predict_step, m.index, m.hypothesis, action)
-            if (
-                isinstance(result, Prediction)
-                and m.index == driver
-                and expected is not None
-                and not _is_same_prediction(result, expected)
-            ):
+            if isinstance(result, Prediction) and m.index == driver and expected is not None and not result.is_same_as(expected):
                 result = ProgramError(
                     "unrepeatable", "Planned, it showed one thing, and stepped again, another; make step repeatable."
                 )
+            if isinstance(result, Prediction) and m.index == driver:
+                result = self._require_claim(result)
             match result:
                 case Prediction():
                     predictions[m.index] = result
@@ -131,6 +127,19 @@ class ActionExecutor:
                     reason = f"Asked to predict action {action}: {result.reason}"
                     failures[m.index] = Verdict(VerdictKind.FAULT, reason, fault=result)
         return predictions, failures
+
+    def _require_claim(self, prediction: Prediction) -> Prediction | ProgramError:
+        """Refuse a prediction that claims no change, once the actions that may be sent without a claim are spent."""
+        allowance = self.protocol.get_allowance(self.budget)
+        if prediction.is_whole or allowance is None or self.event_log.state.n_unpredicted < allowance:
+            return prediction
+        if claims_change(prediction, self.event_log.state.record.current.last.frame):
+            return prediction
+        return ProgramError(
+            "unclaimed",
+            f"All {allowance} actions that may be sent without a claim are spent, and nothing that changes is claimed of this one; "
+            "claim more of what it does.",
+        )
 
     def _predict_step(self, member: int, hypothesis: Hypothesis, action: Action) -> Prediction | Counterexample | ProgramError:
         """What a member predicts of `action`. One that has to be brought here first must show here what is seen here."""
@@ -152,7 +161,7 @@ class ActionExecutor:
             level=current.first.level,
             action=current.steps[-1][0] if step else None,
             before=current.settled_frames[max(step - 1, 0)],
-            compared_fields=self.compared_fields,
+            compared_fields=self.protocol.compared_fields,
         )
 
     def _receive(
@@ -164,6 +173,10 @@ class ActionExecutor:
         current = record.current if n_trajectories else None
         is_step = action is not None and action != RESET
         body = pack_observation(self.event_log.ledger, observation, action, n_trajectories - 1 if is_step else n_trajectories)
+        prediction = predictions.get(driver) if driver is not None else None
+        if is_step and current is not None and prediction is not None:
+            if is_unclaimed(prediction, current.last.frame, observation):
+                body["unclaimed"] = True  # counts as sent without a prediction
         self.event_log.append(EventKind.OBSERVE, body)
         counterexamples: dict[int, Counterexample] = {}
         contradiction = None
@@ -177,7 +190,7 @@ class ActionExecutor:
                     level=current.first.level,
                     action=action,
                     before=current.settled_frames[len(current) - 1],
-                    compared_fields=self.compared_fields,
+                    compared_fields=self.protocol.compared_fields,
                 )
                 if counterexample is not None:
                     counterexamples[index] = counterexample
@@ -242,7 +255,3 @@ def defer_signals() -> Iterator[None]:
             signal.signal(signal_number, handler)
         for pending_number in pending_signals[:1]:
             signal.raise_signal(pending_number)  # to whoever it was meant for, the system's own way with it included
-
-
-def _is_same_prediction(one: Prediction, two: Prediction) -> bool:
-    return one.status is two.status and bool((one.frame == two.frame).all())

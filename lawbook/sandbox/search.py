@@ -45,23 +45,25 @@ def search(
     *,
     is_open: bool = False,
     frontier: bool = False,
+    visited: Iterable[Any] = (),
 ) -> SearchResult:
     """The way from `state` to `goal` (None: is_goal). Raises whatever the program raises, and ContractError.
 
     Memory that runs out is one more limit. A goal that is also game over counts as a goal. is_open: is_goal and is_over may say
-    None; a state where is_goal does ends its branch, one that may be over is passed. frontier: to such a state, in place of a goal.
+    None; a state where is_goal does ends its branch, one that may be over is passed. frontier: to such a state, in place of a
+    goal, but not to one of `visited`, nor to this one: there it is not known after all.
     """
     goal_test: Callable[[Any], Any]
     end_test: Callable[[Any], Any] | None
     if is_open:
-        goal_test, end_test = _make_open_tests(engine, goal, frontier)
+        goal_test, end_test = _make_open_tests(engine, goal, frontier, [*visited, state])
     else:
         goal_test = engine.is_goal if goal is None else goal
         end_test = engine.is_over if goal is None else _make_end_test(engine)
     get_actions = _ActionGenerator(engine.actions, tuple(default_actions))
     if as_bool(goal_test(state), goal_test):
         return SearchResult([], "bfs", None, 0)
-    if end_test is not None and as_bool(end_test(state), end_test):
+    if not frontier and end_test is not None and as_bool(end_test(state), end_test):
         return SearchResult(None, "bfs", None, 0)
     if engine.plan is not None and goal is None and not frontier:
         own_result = _try_own_plan(engine, state, goal_test, end_test, bounds)
@@ -83,18 +85,19 @@ def _make_end_test(engine: Engine) -> Callable[[Any], bool]:
 
 
 def _make_open_tests(
-    engine: Engine, goal: Callable[[Any], Any] | None, frontier: bool
+    engine: Engine, goal: Callable[[Any], Any] | None, frontier: bool, visited: Iterable[Any]
 ) -> tuple[Callable[[Any], bool], Callable[[Any], bool]]:
     """Tests of a state, for the aim and for the end of a branch, where is_goal and is_over may say None."""
     is_goal, is_over = engine.is_goal, engine.is_over
+    known = set(visited) if frontier else set()
 
     def is_aim(state: Any) -> bool:
         if goal is not None:
             return as_bool(goal(state), goal)
-        return as_optional_bool(is_goal(state), is_goal) is (None if frontier else True)
+        return as_optional_bool(is_goal(state), is_goal) is (None if frontier else True) and state not in known
 
     def is_ended(state: Any) -> bool:
-        if as_optional_bool(is_goal(state), is_goal) is not False:
+        if as_optional_bool(is_goal(state), is_goal) is not False and state not in known:
             return True
         return is_over is not None and as_optional_bool(is_over(state), is_over) is True
 

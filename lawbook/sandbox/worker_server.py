@@ -44,6 +44,7 @@ class ProgramServer:
         self._ring: FrameRing
         self._available: list[int] = []
         self._open_rules: frozenset[int] | None = None
+        self._visited: list[Any] = []  # states of the trajectory so far, for a search that goes to none of them again
 
     def serve(self) -> None:
         """Answer requests, each {"op", "n", ...}, with {"n", ...} or {"n", "fault"}. Returns when nobody listens any more."""
@@ -94,13 +95,14 @@ class ProgramServer:
         observation = {"frame": first_frame, "level": request["level"], "available_actions": tuple(request["available"])}
         index, n_unacknowledged = 0, 0
         try:
+            self._visited = []
             state = self._engine.initial_state(observation)
             hash(state)
             self._write_to_ring(state, 0)
             step, write_to_ring, chunk_frames = self._engine.step, self._write_to_ring, ring.chunk_frames
             if request["twice"]:
                 step = _make_double_step(step)
-            chunk_end, report_at = chunk_frames, _now() + REPORT_SECONDS
+            chunk_end, report_at, is_open = chunk_frames, _now() + REPORT_SECONDS, self._open_rules is not None
             for index, action in enumerate(_decode_actions(request["actions"]), 1):
                 if index == chunk_end or _now() > report_at:
                     hash(state)
@@ -110,6 +112,8 @@ class ProgramServer:
                         n_unacknowledged -= 1
                         self._wait_for_go()
                     chunk_end, report_at = index + chunk_frames, _now() + REPORT_SECONDS
+                if is_open:
+                    self._visited.append(state)
                 state = step(state, action)
                 write_to_ring(state, index)
             hash(state)
@@ -185,7 +189,14 @@ class ProgramServer:
         is_open = self._open_rules is not None
         goal = self._compile_goal(request)
         result = search(
-            self._engine, self._state, goal, default_actions, bounds, is_open=is_open, frontier=is_open and request["frontier"]
+            self._engine,
+            self._state,
+            goal,
+            default_actions,
+            bounds,
+            is_open=is_open,
+            frontier=is_open and request["frontier"],
+            visited=self._visited,
         )
         for action in result.actions or ():
             check_sendable(action, self._ring.frames.shape[1:])

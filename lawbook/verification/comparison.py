@@ -47,23 +47,34 @@ def is_frame_right(prediction: Prediction, frame: Frame) -> bool:
     return not ((prediction.frame != frame) & (prediction.open_cells == 0)).any()
 
 
-def make_outcome_key(prediction: Prediction) -> tuple[Status, bytes]:
-    """Key under which predictions are alike: status and frame, of a step that completes the level the status alone."""
-    return prediction.status, prediction.frame.tobytes() if is_frame_comparable(prediction.status) else b""
-
-
 def are_compatible(first: Prediction, second: Prediction) -> bool:
     """Whether one observation could bear out both: no cell that both claim differs, and some status is left possible by both."""
     shared = first.statuses & second.statuses
     if not shared:
         return False
-    if not any(is_frame_comparable(status) for status in shared):
+    if not all(is_frame_comparable(status) for status in shared):
         return True
     claimed = np.ones(first.frame.shape, dtype=np.bool_)
     for prediction in (first, second):
         if prediction.open_cells is not None:
             claimed &= prediction.open_cells == 0
     return not ((first.frame != second.frame) & claimed).any()
+
+
+def claims_change(prediction: Prediction, before: Frame) -> bool:
+    """Whether a prediction claims that something changes: a cell it does not leave open, or the end of the level."""
+    return not prediction.allows(Status.RUNNING) or not is_frame_right(prediction, before)
+
+
+def is_unclaimed(prediction: Prediction, before: Frame, observation: Observation) -> bool:
+    """Whether an action changed cells of which this prediction claimed none. before: the settled frame before it, H x W uint8.
+
+    False where every cell is claimed, where nothing changed, and where the frame is the next level's.
+    """
+    if prediction.open_cells is None or not is_frame_comparable(observation.status):
+        return False
+    changed = observation.frame != before
+    return bool(changed.any()) and not bool((changed & (prediction.open_cells == 0)).any())
 
 
 def compare_prediction(

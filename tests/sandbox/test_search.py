@@ -142,7 +142,9 @@ def is_goal(state): return state == (SIZE, SIZE)
 """
     blind = searched(host, grid, PLENTY, (1, 2))
     sighted = searched(host, grid + "def heuristic(state): return 2 * SIZE - sum(state)", PLENTY, (1, 2))
-    assert isinstance(blind, CandidatePlan) and blind.certified and (blind.method, len(blind.actions), blind.nodes) == ("bfs", 40, 439)
+    assert (
+        isinstance(blind, CandidatePlan) and blind.certified and (blind.method, len(blind.actions), blind.nodes) == ("bfs", 40, 439)
+    )
     assert isinstance(sighted, CandidatePlan) and not sighted.certified
     assert (sighted.method, len(sighted.actions), sighted.nodes) == ("astar", 40, 40)
     for wrong in ("'near'", "None", "float('nan')"):
