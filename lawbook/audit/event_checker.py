@@ -10,15 +10,15 @@ from typing import Any
 from lawbook.arc import recording_format
 from lawbook.audit.hypothesis_checker import AuditedMember, HypothesisAudit, RecordPosition
 from lawbook.core.record import RESET, Action, Observation, Record, Status
-from lawbook.core.results import Counterexample, Prediction, VerdictKind
+from lawbook.core.results import Counterexample, VerdictKind
 from lawbook.errors import LawbookError
-from lawbook.ledger.codec import unpack_action, unpack_verdict
+from lawbook.ledger.codec import RecordedPrediction, unpack_action, unpack_verdict
 from lawbook.ledger.ledger import Event, EventKind, Ledger, read_observation
 from lawbook.protocols import gate
 from lawbook.protocols.protocol import Protocol, get_protocol
 from lawbook.runs.state import MIND_OPERATIONS, ActionKind, RunOutcome
+from lawbook.verification.comparison import compare_prediction, is_unclaimed
 from lawbook.verification.determinism import DeterminismChecker
-from lawbook.verification.replay import compare_prediction
 from lawbook.worlds.world import WorldSpec, explain_refusal
 
 _SETTINGS = {"world": str, "mind": str, "protocol": str, "population": int, "budget": int, "seed": int, "memory_mb": int}
@@ -41,8 +41,9 @@ class Finding:
 class _AnnouncedAction:
     seq: int
     action: Action
+    member: int | None
     plan_seq: int | None
-    predictions: dict[int, tuple[str, Status]]
+    predictions: dict[int, RecordedPrediction]
 
 
 class EventAudit:
@@ -213,7 +214,7 @@ class EventAudit:
     def _check_intent(self, body: Mapping[str, Any]) -> None:
         action, kind = Action(*body["action"]), ActionKind(body["sort"])
         index = body["member"]
-        predictions = {int(m): (frame, Status(status)) for m, (frame, status) in body["predictions"].items()}
+        predictions = {int(m): RecordedPrediction.unpack(packed) for m, packed in body["predictions"].items()}
         budget, question = self.run["budget"], body["question"]
         if self.record.n_actions >= budget:
             self._report("counts", f"announces an action beyond the budget of {budget:,}")
@@ -246,7 +247,7 @@ class EventAudit:
             self._report("intents", f"is not what the mind of member {index} had answered")
         for member in self.hypothesis_audit.members:
             member.pending_answers.clear()
-        self.intent = _AnnouncedAction(self._event.seq, action, body["plan"], predictions)
+        self.intent = _AnnouncedAction(self._event.seq, action, index, body["plan"], predictions)
         self.n_announced += 1
         self.n_predicted += bool(predictions)
 
@@ -282,7 +283,7 @@ class EventAudit:
             self.n_unlike_starts += self._determinism_checker.add_opening(n_trajectories, self.record.current.first) is not None
         else:
             current = self.record.trajectories[n_trajectories - 1]
-            self._compare(action, observation, intent.predictions if intent else {}, position_before)  # type: ignore[arg-type]
+            self._compare(body, action, observation, intent, position_before)  # type: ignore[arg-type]
             contradiction = self._determinism_checker.add_step(n_trajectories - 1, current.first, action, observation)  # type: ignore[arg-type]
         self.hypothesis_audit.on_action(
             intent.plan_seq if intent else None, not opens_trajectory and observation.status is Status.RUNNING
@@ -293,16 +294,20 @@ class EventAudit:
 
     def _compare(
         self,
+        body: Mapping[str, Any],
         action: Action,
         observation: Observation,
-        predictions: Mapping[int, tuple[str, Status]],
+        intent: _AnnouncedAction | None,
         position_before: RecordPosition,
     ) -> None:
         """Every prediction held against what came; what differs has to be told next. position_before: the record until then."""
         index = position_before[0] - 1
-        current = self.record.trajectories[index]
-        for member, (frame, status) in predictions.items():
-            prediction = Prediction(self.ledger.get_frame(frame), status)
+        current, is_counted = self.record.trajectories[index], False
+        predictions, driver = (intent.predictions, intent.member) if intent else ({}, None)
+        for member, recorded in predictions.items():
+            prediction = recorded.load(self.ledger)
+            if member == driver and is_unclaimed(prediction, current.settled_frames[len(current) - 1], observation):
+                is_counted = True
             context = {
                 "trajectory": index,
                 "step": len(current),
@@ -317,7 +322,11 @@ class EventAudit:
                 self._confirmed.add(member)
             else:
                 self._mismatches[member] = counterexample
-                self.hypothesis_audit.end_lifetime(member, position_before, (index, len(current), frame, status))
+                self.hypothesis_audit.end_lifetime(member, position_before, (index, len(current), recorded))
+        self.n_unpredicted += is_counted
+        if is_counted != (body.get("unclaimed") is True):
+            said = "does not count as sent without a claim" if is_counted else "counts as sent without a claim"
+            self._report("counts", f"{said} what a prediction had {'left' if is_counted else 'not left'} open altogether")
 
     def _check_interface(self, action: Action | None, observation: Observation, is_imported: bool) -> None:
         """What can follow in any world that keeps its interface."""

@@ -11,7 +11,7 @@ from lawbook.core.executable import Executable, PlanRun
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, validate_files
 from lawbook.core.record import Action, Record, Status
 from lawbook.core.results import Counterexample, Judgement, Verdict, VerdictKind
-from lawbook.ledger.codec import pack_judgement, unpack_actions, unpack_proposal
+from lawbook.ledger.codec import RecordedPrediction, pack_judgement, unpack_actions, unpack_proposal
 from lawbook.ledger.git_versions import AcceptedVersion
 from lawbook.ledger.ledger import Event, Ledger
 from lawbook.minds.base import judge_by_citations
@@ -29,8 +29,8 @@ ReportFinding = Callable[[str, str], None]
 class HypothesisLifetime:
     """A version while it might steer: from its acceptance until it fell, was replaced, or the ledger ends.
 
-    accepted: the event of its verdict. until: the record that it must reproduce. fatal_prediction: (trajectory, step, frame,
-    status) that it is recorded to have predicted where it fell, None where it fell in another way or did not.
+    accepted: the event of its verdict. until: the record that it must reproduce. fatal_prediction: (trajectory, step,
+    prediction) that it is recorded to have predicted where it fell, None where it fell in another way or did not.
     """
 
     member: int
@@ -38,7 +38,7 @@ class HypothesisLifetime:
     hypothesis: Hypothesis
     accepted: int
     until: RecordPosition
-    fatal_prediction: tuple[int, int, str, Status] | None = None
+    fatal_prediction: tuple[int, int, RecordedPrediction] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class AuditedPlan:
     nodes: int = 0
     predicted_frames: tuple[str, ...] = ()
     predicted_statuses: tuple[Status, ...] | None = None
+    to_frontier: bool = False
 
     @property
     def executable(self) -> Executable:
@@ -227,7 +228,9 @@ class HypothesisAudit:
         if self.active_plan is not None and self.active_plan[0].member == index:
             self.active_plan = None
 
-    def end_lifetime(self, index: int, until: RecordPosition, fatal_prediction: tuple[int, int, str, Status] | None = None) -> None:
+    def end_lifetime(
+        self, index: int, until: RecordPosition, fatal_prediction: tuple[int, int, RecordedPrediction] | None = None
+    ) -> None:
         """The life of what stands ends here."""
         member = self.members[index]
         if member.admissible and member.hypothesis is not None and member.accepted_seq >= 0:
@@ -253,8 +256,12 @@ class HypothesisAudit:
         certified, nodes = body["certified"], body["nodes"]
         if certified is not False and (certified is not True or body["cut"] is not None or (actions and body["method"] != "bfs")):
             self._report("plans", f"calls a plan the shortest that was found by {body['method']} (cut: {body['cut']})")
+        if body.get("aim", "goal") not in ("goal", "subgoal", "frontier") or (
+            body.get("aim") == "frontier" and not self.protocol.allows_open
+        ):
+            self._report("plans", f"aims at {body['aim']}, which is no aim of a plan under this protocol")
         plan_fields = (event.seq, body["member"], member.version, hypothesis, self.position, actions, subgoal, question)
-        plan = AuditedPlan(*plan_fields, certified=certified is True, nodes=int(nodes))
+        plan = AuditedPlan(*plan_fields, certified=certified is True, nodes=int(nodes), to_frontier=body.get("aim") == "frontier")
         self._fresh_plans[plan.seq] = plan
         self.plans.append(plan)
 
@@ -332,7 +339,7 @@ class HypothesisAudit:
                 plan_classes.setdefault(plan.actions, []).append(index)
         return plan_classes
 
-    def on_plan_step(self, body: Mapping[str, Any], action: Action, predictions: Mapping[int, tuple[str, Status]]) -> None:
+    def on_plan_step(self, body: Mapping[str, Any], action: Action, predictions: Mapping[int, RecordedPrediction]) -> None:
         """A step of a plan: of the plan that was drawn, by a version that still stands, and as it was planned."""
         index: int = body["member"]
         member: AuditedMember = self.members[index]
@@ -353,7 +360,7 @@ class HypothesisAudit:
         if index not in predictions or not (self._drawn_since_resume or plan.predicted_statuses):
             return
         for noun, predicted, foretold in zip(
-            ("frame", "status"), predictions[index], (plan.predicted_frames, plan.predicted_statuses), strict=True
+            ("frame", "status"), predictions[index][:2], (plan.predicted_frames, plan.predicted_statuses), strict=True
         ):
             if foretold and predicted != foretold[n_sent]:
                 self._report("plans", f"predicts another {noun} for action {n_sent + 1} of plan {plan.seq} than was planned")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from lawbook.core.hypothesis import Decision, Proposal
 from lawbook.core.record import Action, Observation, Status
@@ -126,23 +126,39 @@ def pack_plan(ledger: Ledger, member: int, result: Plan | NoPlan, subgoal: Subgo
         "seconds": result.seconds,
         "cut": result.cut,
     }
+    aim = {"aim": result.aim, "risk": result.risk} if isinstance(result, Plan) and (result.aim == "frontier" or result.risk) else {}
     if isinstance(result, Plan):
-        return body | {"actions": [pack_action(a) for a in result.actions], "certified": result.certified, "method": result.method}
+        return (
+            body
+            | aim
+            | {"actions": [pack_action(a) for a in result.actions], "certified": result.certified, "method": result.method}
+        )
     return body | {"actions": None, "reason": result.reason, "exhausted": result.exhausted}
 
 
 def pack_planned(ledger: Ledger, predictions: Sequence[Prediction]) -> EventBody:
-    """What a plan is predicted to show, for a DRAW body: a frame and a status for each action."""
-    return {
-        "ahead": [ledger.put_frame(prediction.frame) for prediction in predictions],
-        "ahead_statuses": [prediction.status.value for prediction in predictions],
-    }
+    """Pack what a plan is predicted to show, for a DRAW body: a frame and a status for each action.
+
+    Where one leaves something open its status is the list of those left possible, and `ahead_open` has its plane of open cells.
+    """
+    packed = [pack_prediction(ledger, prediction) for prediction in predictions]
+    body: EventBody = {"ahead": [row[0] for row in packed], "ahead_statuses": [row[1] for row in packed]}
+    if any(len(row) > 2 for row in packed):
+        body["ahead_open"] = [row[2] if len(row) > 2 else None for row in packed]
+    return body
 
 
-def unpack_planned(body: Mapping[str, Any]) -> tuple[tuple[str, Status], ...]:
-    """Frame ids and statuses of a DRAW body; empty where an older one names the frames alone. Raises ValueError."""
+def unpack_planned(body: Mapping[str, Any]) -> tuple[RecordedPrediction, ...]:
+    """Return the predictions of a DRAW body; none where an older one names the frames alone. Raises ValueError."""
     statuses = body.get("ahead_statuses")
-    return () if statuses is None else tuple(zip(body["ahead"], map(Status, statuses), strict=True))
+    if statuses is None:
+        return ()
+    planes = body.get("ahead_open") or [None] * len(statuses)
+    rows = zip(body["ahead"], statuses, planes, strict=True)
+    return tuple(
+        RecordedPrediction.unpack((frame, status) if isinstance(status, str) else (frame, status, plane))
+        for frame, status, plane in rows
+    )
 
 
 def pack_exploration(ledger: Ledger, exploration: Subgoal | Probe) -> EventBody:
@@ -158,3 +174,39 @@ def unpack_exploration(ledger: Ledger, body: Mapping[str, Any]) -> Subgoal | Pro
     if "subgoal" in body:
         return Subgoal(ledger.get_text(body["subgoal"]), body["question"], body.get("unusable", ""))
     return Probe(Action(*body["probe"]), body["question"])
+
+
+class RecordedPrediction(NamedTuple):
+    """A prediction as an INTEND has it: ids of its frame and of the cells it leaves open (None: it claims all), its statuses.
+
+    On record `[frame, status]` where all is claimed, else `[frame, [status, ...], open or null]`.
+    """
+
+    frame: str
+    status: Status
+    open_cells: str | None = None
+    alternatives: frozenset[Status] = frozenset()
+
+    @classmethod
+    def unpack(cls, packed: Sequence[Any]) -> RecordedPrediction:
+        """Read one from an event's body. Raises ValueError or TypeError when it is none."""
+        if len(packed) == 2:
+            frame, status = packed
+            return cls(frame, Status(status))
+        frame, statuses, open_cells = packed
+        first, *others = map(Status, statuses)
+        return cls(frame, first, open_cells, frozenset(others))
+
+    def load(self, ledger: Ledger) -> Prediction:
+        """The prediction itself, its frames read from the ledger. Raises UsageError when they are not there."""
+        open_cells = None if self.open_cells is None else ledger.get_frame(self.open_cells)
+        return Prediction(ledger.get_frame(self.frame), self.status, open_cells, self.alternatives)
+
+
+def pack_prediction(ledger: Ledger, prediction: Prediction) -> list[Any]:
+    """A prediction for an event's body; its frames are stored."""
+    frame = ledger.put_frame(prediction.frame)
+    if prediction.is_whole:
+        return [frame, prediction.status.value]
+    statuses = [prediction.status, *sorted(prediction.alternatives)]
+    return [frame, statuses, None if prediction.open_cells is None else ledger.put_frame(prediction.open_cells)]

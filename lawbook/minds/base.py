@@ -22,6 +22,7 @@ class Trigger(StrEnum):
     REFUSED = "refused"  # the last proposal was refused; case.verdict says why
     SIMPLIFY = "simplify"  # propose something shorter that still holds
     EXPLORE = "explore"  # name a subgoal or a probe
+    UNCLAIMED_END = "unclaimed_end"  # the level ended where the program had left that open
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,8 @@ class RunQueries:
     @property
     def ahead(self) -> Sequence[Prediction]:
         """Return what the rest of the plan being followed is predicted to show; empty where the ledger does not say."""
-        active, get_frame = self.state.active_plan, self.event_log.ledger.get_frame
-        return [Prediction(get_frame(frame), status) for frame, status in active.predictions[active.n_sent :]] if active else ()
+        active, ledger = self.state.active_plan, self.event_log.ledger
+        return [prediction.load(ledger) for prediction in active.predictions[active.n_sent :]] if active else ()
 
     def list_admissible_members(self) -> list[int]:
         """List the members that may steer."""

@@ -11,7 +11,7 @@ from lawbook.core.record import RESET, Action, Record, Status
 from lawbook.core.results import Verdict
 from lawbook.core.spending import Caps, Spending, read_duration
 from lawbook.errors import UsageError
-from lawbook.ledger.codec import unpack_action, unpack_actions, unpack_planned, unpack_proposal, unpack_verdict
+from lawbook.ledger.codec import RecordedPrediction, unpack_action, unpack_actions, unpack_planned, unpack_proposal, unpack_verdict
 from lawbook.ledger.git_versions import AcceptedVersion
 from lawbook.ledger.ledger import Event, EventKind, Ledger, read_observation
 from lawbook.minds.base import PeerAction, Trigger, Version
@@ -101,10 +101,10 @@ class ActivePlan:
     subgoal: str | None
     question: str
     n_sent: int = 0
-    predictions: tuple[tuple[str, Status], ...] = ()
+    predictions: tuple[RecordedPrediction, ...] = ()
 
     @property
-    def next_prediction(self) -> tuple[str, Status] | None:
+    def next_prediction(self) -> RecordedPrediction | None:
         """Return what the next action is planned to show; None where that is not known."""
         return self.predictions[self.n_sent] if self.n_sent < len(self.predictions) else None
 
@@ -119,7 +119,7 @@ class Intent:
     member: int | None
     plan_seq: int | None
     question: str
-    predictions: dict[int, tuple[str, Status]]
+    predictions: dict[int, RecordedPrediction]
 
 
 @dataclass
@@ -166,7 +166,7 @@ class State:
             case EventKind.OBSERVE:
                 self._apply_observation(event, ledger)
             case EventKind.INTEND:
-                predictions = {int(m): (frame, Status(status)) for m, (frame, status) in body["predictions"].items()}
+                predictions = {int(m): RecordedPrediction.unpack(packed) for m, packed in body["predictions"].items()}
                 action = Action(*body["action"])
                 self.intent = Intent(
                     event.seq, action, ActionKind(body["sort"]), body["member"], body["plan"], body["question"], predictions
@@ -230,6 +230,7 @@ class State:
         if event.body["trajectory"] != len(self.record) - (not opens_trajectory):
             raise ValueError("it belongs to another trajectory")
         self.record.extend(action, observation)
+        self.n_unpredicted += event.body.get("unclaimed") is True
         self.open_plans.clear()
         if action is None:
             return
@@ -251,6 +252,8 @@ class State:
                 member.n_refusals, member.trigger = 0, member.trigger or Trigger.MISMATCH
             elif is_completed and not self.record.is_won:
                 member.trigger, member.n_refusals = Trigger.LEVEL, 0
+            elif intent is not None and _ends_unclaimed(intent.predictions.get(member.index), observation.status):
+                member.trigger, member.n_refusals = member.trigger or Trigger.UNCLAIMED_END, 0
             if intent is not None:
                 member.peer_actions.append(PeerAction(self.n_actions, intent.member, intent.kind.value, (action,)))
 
@@ -304,6 +307,11 @@ class State:
             member.should_simplify = True
         member.trigger = Trigger.SIMPLIFY if member.should_simplify else None
         member.should_simplify = False
+
+
+def _ends_unclaimed(prediction: RecordedPrediction | None, status: Status) -> bool:
+    """Whether the level ended as a prediction had left possible and did not claim."""
+    return prediction is not None and status in (Status.OVER, Status.COMPLETED) and bool(prediction.alternatives)
 
 
 def fold_events(ledger: Ledger) -> State:

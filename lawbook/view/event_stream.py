@@ -10,6 +10,7 @@ from lawbook.core.record import RESET, Action, Status
 from lawbook.ledger.codec import unpack_action, unpack_proposal, unpack_verdict
 from lawbook.ledger.ledger import Event, EventKind, Ledger
 from lawbook.runs.state import ActionKind, State
+from lawbook.verification.comparison import is_frame_comparable
 from lawbook.view.display_events import (
     DisplayEvent,
     MindCalled,
@@ -133,7 +134,7 @@ class DisplayEventBuilder:
             return None
         if "status" in self._compared_fields and predicted_status != observed_status:
             return False
-        return "frame" not in self._compared_fields or observed_status is Status.COMPLETED or predicted_frame == observed_frame
+        return "frame" not in self._compared_fields or not is_frame_comparable(observed_status) or predicted_frame == observed_frame
 
     def _build_proposal(self, common_fields: dict[str, Any], body: Mapping[str, Any]) -> ProposalJudged | None:
         index: int = body["member"]
