@@ -68,7 +68,7 @@ class AuditedPlan:
     certified: bool = False
     nodes: int = 0
     predicted_frames: tuple[str, ...] = ()
-    predicted_statuses: tuple[Status, ...] | None = None
+    predicted_statuses: tuple[frozenset[Status], ...] | None = None
     to_frontier: bool = False
 
     @property
@@ -292,7 +292,9 @@ class HypothesisAudit:
                 self._report("plans", f"draws class {class_index} of {groups}, which is not what the seed draws")
         plan.predicted_frames, self._drawn_since_resume = tuple(body.get("ahead", ())), True
         statuses = body.get("ahead_statuses")
-        plan.predicted_statuses = None if statuses is None else tuple(map(Status, statuses))
+        plan.predicted_statuses = None if statuses is None else tuple(
+            frozenset(map(Status, [status] if isinstance(status, str) else status)) for status in statuses
+        )
         for noun, foretold in (("frames", plan.predicted_frames), ("statuses", plan.predicted_statuses or ())):
             if len(foretold) not in (0, len(plan.actions)):
                 self._report("plans", f"foretells {len(foretold)} {noun} of a plan of {len(plan.actions)} actions")
@@ -360,7 +362,10 @@ class HypothesisAudit:
         if index not in predictions or not (self._drawn_since_resume or plan.predicted_statuses):
             return
         for noun, predicted, foretold in zip(
-            ("frame", "status"), predictions[index][:2], (plan.predicted_frames, plan.predicted_statuses), strict=True
+            ("frame", "status"),
+            (predictions[index].frame, predictions[index].alternatives | {predictions[index].status}),
+            (plan.predicted_frames, plan.predicted_statuses),
+            strict=True,
         ):
             if foretold and predicted != foretold[n_sent]:
                 self._report("plans", f"predicts another {noun} for action {n_sent + 1} of plan {plan.seq} than was planned")

@@ -168,7 +168,7 @@ class Trajectory:
 
 
 def completes_last_level(observation: Observation, levels: int | None) -> bool:
-    """Whether this step completed the last of `levels` levels; False where their number is not known."""
+    """Say whether this step completed the last of `levels` levels; False where their number is not known."""
     return observation.status is Status.COMPLETED and levels is not None and observation.level >= levels
 
 

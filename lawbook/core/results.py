@@ -43,15 +43,15 @@ class Prediction(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether every cell and the status are claimed."""
+        """Say whether every cell and the status are claimed."""
         return self.open_cells is None and not self.alternatives
 
     def allows(self, status: Status) -> bool:
-        """Whether `status` is left possible."""
+        """Say whether `status` is left possible."""
         return status is self.status or status in self.alternatives
 
     def is_same_as(self, other: Prediction) -> bool:
-        """Whether both claim the same and leave the same open."""
+        """Say whether both claim the same and leave the same open."""
         return (
             (self.status, self.alternatives) == (other.status, other.alternatives)
             and bool((self.frame == other.frame).all())

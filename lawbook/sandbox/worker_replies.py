@@ -115,7 +115,7 @@ class ReplayReceiver:
 
 
 def take_open_cells(frame: Frame, open_cells: Frame, open_rules: Collection[int]) -> Frame:
-    """A private copy of the cells that a rendering leaves open; `frame` is made 0 there. Raises BrokenReplyError for a rule that is
+    """Take a private copy of the cells that a rendering leaves open; `frame` is made 0 there. Raises BrokenReplyError for a rule that is
     not there: an honest worker has refused that."""
     plane = open_cells.copy()
     if not set(np.unique(plane).tolist()) <= {0, *open_rules}:
@@ -126,7 +126,7 @@ def take_open_cells(frame: Frame, open_cells: Frame, open_rules: Collection[int]
 
 
 def read_prediction(ring: FrameRing, open_rules: Collection[int] | None) -> Prediction:
-    """The first rendering in the ring, copied. open_rules: None where everything must be claimed. Raises BrokenReplyError."""
+    """Read the first rendering in the ring, copied. open_rules: None where everything must be claimed. Raises BrokenReplyError."""
     frame, code = ring.frames[0].copy(), ring.statuses[0]
     open_cells = None
     if open_rules is None:
@@ -140,7 +140,7 @@ def read_prediction(ring: FrameRing, open_rules: Collection[int] | None) -> Pred
 
 
 def decode_status_set(code: int) -> tuple[Status, frozenset[Status]]:
-    """The likeliest status and the others left possible. Raises BrokenReplyError."""
+    """Decode the likeliest status and the others left possible. Raises BrokenReplyError."""
     if code < len(_STATUSES):
         return _STATUSES[code], frozenset()
     if code >= len(_STATUSES) + len(_STATUS_SETS):

@@ -20,14 +20,14 @@ COMPARED_FIELDS = ("frame", "status")
 
 
 def is_frame_comparable(status: Status) -> bool:
-    """Whether the frame of a step that left the level in `status` says anything about a prediction of that step."""
+    """Say whether the frame of a step that left the level in `status` says anything about a prediction of that step."""
     return status is not Status.COMPLETED and status is not Status.TRUNCATED
 
 
 def is_right(
     prediction: Prediction, frame: Frame, status: Status, compared_fields: Collection[str] = COMPARED_FIELDS
 ) -> bool | None:
-    """Whether a prediction holds against a settled frame (H x W uint8) and its status; None where nothing is compared.
+    """Say whether a prediction holds against a settled frame (H x W uint8) and its status; None where nothing is compared.
 
     Raises ValueError when the frames have different shapes.
     """
@@ -41,14 +41,14 @@ def is_right(
 
 
 def is_frame_right(prediction: Prediction, frame: Frame) -> bool:
-    """Whether every cell that is claimed is as observed. Both frames H x W uint8."""
+    """Say whether every cell that is claimed is as observed. Both frames H x W uint8."""
     if prediction.open_cells is None:
         return prediction.frame.tobytes() == frame.tobytes()
     return not ((prediction.frame != frame) & (prediction.open_cells == 0)).any()
 
 
 def are_compatible(first: Prediction, second: Prediction) -> bool:
-    """Whether one observation could bear out both: no cell that both claim differs, and some status is left possible by both."""
+    """Say whether one observation could bear out both: no cell that both claim differs, and some status is left possible by both."""
     shared = first.statuses & second.statuses
     if not shared:
         return False
@@ -62,12 +62,12 @@ def are_compatible(first: Prediction, second: Prediction) -> bool:
 
 
 def claims_change(prediction: Prediction, before: Frame) -> bool:
-    """Whether a prediction claims that something changes: a cell it does not leave open, or the end of the level."""
+    """Say whether a prediction claims that something changes: a cell it does not leave open, or the end of the level."""
     return not prediction.allows(Status.RUNNING) or not is_frame_right(prediction, before)
 
 
 def is_unclaimed(prediction: Prediction, before: Frame, observation: Observation) -> bool:
-    """Whether an action changed cells of which this prediction claimed none. before: the settled frame before it, H x W uint8.
+    """Say whether an action changed cells of which this prediction claimed none. before: the settled frame before it, H x W uint8.
 
     False where every cell is claimed, where nothing changed, and where the frame is the next level's.
     """

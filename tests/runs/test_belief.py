@@ -145,7 +145,9 @@ def test_a_crash_image_of_such_a_run_resumes_to_the_same_events(tmp_path: Path, 
         for member in session.list_due_members():
             session.propose(session.call_mind(member, "propose"), member)
         assert session.draw({0: session.plan(0, frontier=True)}) == 0
-        session._executor.act(session.state.active_plan.actions[0], ActionKind.PLAN, 0, session.state.active_plan.plan_seq, "")  # type: ignore[union-attr]
+        session._executor.act(
+            session.state.active_plan.executable.get_action(0), ActionKind.PLAN, 0, session.state.active_plan.plan_seq, ""
+        )  # type: ignore[union-attr]
     copy = tmp_path / "copy"
     shutil.copytree(folder.path, copy)
     with resume_run(RunFolder(copy), host=host, mind=Scripted([UNKNOWN_GOAL])) as session:
