@@ -21,7 +21,7 @@ def command(folder: Path, script: Path) -> tuple[list[str], dict[str, str]]:
     """The command that runs `script` in an interpreter that everybody may read, and its environment. What of it lies where only
     root looks is linked into `folder`, which must be open to everybody."""
     packages = _offered(Path(sysconfig.get_path("purelib")), folder / "packages")
-    project = _TESTS.parent
+    project = _TESTS.parents[1]
     if not _open(project):
         for name in ("lawbook", "tests"):
             _linked(project / name, folder / "project" / name)
@@ -36,10 +36,10 @@ def command(folder: Path, script: Path) -> tuple[list[str], dict[str, str]]:
             _link(library, libraries / library.name)
         _link(python, folder / "python" / "bin" / python.name)
         python = folder / "python" / "bin" / python.name
-    paths = os.pathsep.join(map(str, (project, project / "tests", packages)))
+    paths = os.pathsep.join(map(str, (project, project / "tests" / "support", packages)))
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     settings = {"PYTHONPATH": paths, "LD_LIBRARY_PATH": str(libraries), "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    return [str(python), str(project / "tests" / script.name)], {**kept, **settings}
+    return [str(python), str(project / "tests" / "support" / script.name)], {**kept, **settings}
 
 
 def works(told: tuple[list[str], dict[str, str]]) -> bool:

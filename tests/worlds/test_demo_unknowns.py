@@ -59,7 +59,11 @@ def test_one_history_has_one_outcome_in_every_process(name: str) -> None:
     observations = observe(world(name, 5), actions)
     assert Status.OVER in {observation.status for observation in observations} or name in ("overlap", "scroll")
     code = f"import test_demo_unknowns as t; print(t.digest(t.observe(t.world({name!r}, 5), t.random_actions({name!r}, 150))))"
-    environment = {**os.environ, "PYTHONHASHSEED": "3", "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": "3",
+        "PYTHONPATH": f"{Path(__file__).parent}{os.pathsep}{Path(__file__).parents[1] / 'support'}",
+    }
     other = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert other.stdout.strip() == digest(observations)
     with WorldProcess(f"demo:{name}?seed=5") as played:
