@@ -20,7 +20,8 @@ from lawbook.core.hypothesis import ENGINE
 from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
 from lawbook.core.results import InitialObservation, ProgramError
 from lawbook.sandbox.host import Host, Program
-from lawbook.verification.replay import compare_prediction, verify
+from lawbook.verification.comparison import compare_prediction
+from lawbook.verification.replay import verify
 
 
 def reference_program() -> ModuleType:

@@ -34,7 +34,7 @@ from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.session import Session
 from lawbook.sandbox.host import Host
-from lawbook.verification.replay import compare_prediction
+from lawbook.verification.comparison import compare_prediction
 from lawbook.worlds.address import WorldAddress, make_world
 from lawbook.worlds.arcengine_world import decode_observation, make_click_data
 

@@ -18,7 +18,7 @@ from typing import IO, NamedTuple
 
 from lawbook.arc import recording_format
 from lawbook.arc.recording_format import RecordingLine
-from lawbook.core.record import RESET, Action, Observation, Record, Status
+from lawbook.core.record import RESET, Action, Observation, Record, Status, completes_last_level
 from lawbook.core.results import RunOutcome
 from lawbook.errors import UsageError
 from lawbook.ledger.contents import load_observation, store_observation
@@ -81,7 +81,7 @@ class RecordingReader:
     @property
     def won(self) -> bool:
         last = self.last_observation
-        return last is not None and last.status is Status.COMPLETED and self.levels is not None and last.level >= self.levels
+        return last is not None and completes_last_level(last, self.levels)
 
     def read_line(self, line: RecordingLine) -> RecordedStep | None:
         """None: an action that changed nothing, since the level or the game was over. Raises ValueError where a line does not
@@ -289,7 +289,7 @@ def format_lines(ledger: Ledger) -> Iterator[str]:
             rest = ledger.get_text(data.line)
         else:
             state = "GAME_OVER" if observation.status is Status.OVER else "NOT_FINISHED"
-            if observation.status is Status.COMPLETED and levels is not None and observation.level >= levels:
+            if completes_last_level(observation, levels):
                 state = "WIN"
             rest = recording_format.compose_line(
                 time=event.time,
@@ -304,7 +304,7 @@ def format_lines(ledger: Ledger) -> Iterator[str]:
                 truncated=observation.status is Status.TRUNCATED,
             )
         yield recording_format.format_line(rest, observation.frames)
-        won = observation.status is Status.COMPLETED and levels is not None and observation.level >= levels
+        won = completes_last_level(observation, levels)
         steps_in_level = 0 if reset or observation.status is Status.COMPLETED else steps_in_level + 1
 
 

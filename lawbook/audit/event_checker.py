@@ -10,9 +10,9 @@ from typing import Any
 from lawbook.arc import recording_format
 from lawbook.audit.hypothesis_checker import HypothesisAudit, RecordPosition
 from lawbook.core.record import RESET, Action, ActionKind, Observation, Record, Status
-from lawbook.core.results import Counterexample, Prediction, Probe, RunOutcome, VerdictKind
+from lawbook.core.results import Counterexample, Probe, RunOutcome, VerdictKind
 from lawbook.errors import LawbookError
-from lawbook.ledger.contents import load_observation
+from lawbook.ledger.contents import load_observation, load_prediction
 from lawbook.ledger.events import (
     PERSON,
     AnyEvent,
@@ -34,8 +34,8 @@ from lawbook.ledger.ledger import Event, Ledger
 from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.protocols import gate
 from lawbook.protocols.protocol import Protocol, get_protocol
+from lawbook.verification.comparison import compare_prediction, is_unclaimed
 from lawbook.verification.determinism import DeterminismChecker
-from lawbook.verification.replay import compare_prediction
 from lawbook.worlds.world import WorldSpec, explain_refusal
 
 
@@ -55,6 +55,7 @@ class Finding:
 class _AnnouncedAction:
     seq: int
     action: Action
+    member: int | None
     plan_seq: int | None
     predictions: Mapping[int, PredictedOutcome]
 
@@ -254,7 +255,7 @@ class EventAudit:
             self._report("intents", f"is not what the mind of member {index} had answered")
         for member in self.hypothesis_audit.members:
             member.pending_answers.clear()
-        self.intent = _AnnouncedAction(self._event.seq, action, data.plan_seq, predictions)
+        self.intent = _AnnouncedAction(self._event.seq, action, index, data.plan_seq, predictions)
         self.n_announced += 1
         self.n_predicted += bool(predictions)
 
@@ -290,7 +291,7 @@ class EventAudit:
             self.n_unlike_starts += self._determinism_checker.add_opening(n_trajectories, self.record.current.first) is not None
         else:
             current = self.record.trajectories[n_trajectories - 1]
-            self._compare(action, observation, intent.predictions if intent else {}, position_before)  # type: ignore[arg-type]
+            self._compare(data, action, observation, intent, position_before)  # type: ignore[arg-type]
             contradiction = self._determinism_checker.add_step(n_trajectories - 1, current.first, action, observation)  # type: ignore[arg-type]
         self.hypothesis_audit.on_action(
             intent.plan_seq if intent else None, not opens_trajectory and observation.status is Status.RUNNING
@@ -301,16 +302,20 @@ class EventAudit:
 
     def _compare(
         self,
+        data: ObserveEvent,
         action: Action,
         observation: Observation,
-        predictions: Mapping[int, PredictedOutcome],
+        intent: _AnnouncedAction | None,
         position_before: RecordPosition,
     ) -> None:
         """Every prediction held against what came; what differs has to be told next. position_before: the record until then."""
         index = position_before[0] - 1
-        current = self.record.trajectories[index]
-        for member, (frame, status) in predictions.items():
-            prediction = Prediction(self.ledger.get_frame(frame), status)
+        current, is_counted = self.record.trajectories[index], False
+        predictions, driver = (intent.predictions, intent.member) if intent else ({}, None)
+        for member, recorded in predictions.items():
+            prediction = load_prediction(self.ledger, recorded)
+            if member == driver and is_unclaimed(prediction, current.settled_frames[len(current) - 1], observation):
+                is_counted = True
             context = {
                 "trajectory": index,
                 "step": len(current),
@@ -325,7 +330,11 @@ class EventAudit:
                 self._confirmed.add(member)
             else:
                 self._mismatches[member] = counterexample
-                self.hypothesis_audit.end_lifetime(member, position_before, (index, len(current), frame, status))
+                self.hypothesis_audit.end_lifetime(member, position_before, (index, len(current), recorded))
+        self.n_unpredicted += is_counted
+        if is_counted != data.is_unclaimed:
+            said = "does not count as sent without a claim" if is_counted else "counts as sent without a claim"
+            self._report("counts", f"{said} what a prediction had {'left' if is_counted else 'not left'} open altogether")
 
     def _check_interface(self, action: Action | None, observation: Observation, is_imported: bool) -> None:
         """What can follow in any world that keeps its interface."""

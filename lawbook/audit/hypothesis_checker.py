@@ -12,7 +12,16 @@ from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, Trigger, val
 from lawbook.core.record import Action, Record, Status
 from lawbook.core.results import Counterexample, Verdict, VerdictKind
 from lawbook.ledger.contents import load_proposal
-from lawbook.ledger.events import CallAnswer, DrawEvent, IntendEvent, NoPlanEvent, PlanEvent, ProposeEvent, VerdictEvent
+from lawbook.ledger.events import (
+    CallAnswer,
+    DrawEvent,
+    IntendEvent,
+    NoPlanEvent,
+    PlanEvent,
+    PredictedOutcome,
+    ProposeEvent,
+    VerdictEvent,
+)
 from lawbook.ledger.git_versions import AcceptedVersion
 from lawbook.ledger.ledger import Ledger
 from lawbook.ledger.opening import RecordedSettings
@@ -31,8 +40,8 @@ ReportFinding = Callable[[str, str], None]
 class HypothesisLifetime:
     """A version while it might steer: from its acceptance until it fell, was replaced, or the ledger ends.
 
-    accepted: the event of its verdict. until: the record that it must reproduce. fatal_prediction: (trajectory, step, frame,
-    status) that it is recorded to have predicted where it fell, None where it fell in another way or did not.
+    accepted: the event of its verdict. until: the record that it must reproduce. fatal_prediction: (trajectory, step,
+    prediction) that it is recorded to have predicted where it fell, None where it fell in another way or did not.
     """
 
     member: int
@@ -40,7 +49,7 @@ class HypothesisLifetime:
     hypothesis: Hypothesis
     accepted: int
     until: RecordPosition
-    fatal_prediction: tuple[int, int, str, Status] | None = None
+    fatal_prediction: tuple[int, int, PredictedOutcome] | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,8 @@ class AuditedPlan:
     certified: bool = False
     nodes: int = 0
     predicted_frames: tuple[str, ...] = ()
-    predicted_statuses: tuple[Status, ...] | None = None
+    predicted_statuses: tuple[frozenset[Status], ...] | None = None
+    to_frontier: bool = False
 
     @property
     def executable(self) -> Executable:
@@ -224,7 +234,9 @@ class HypothesisAudit:
         if self.active_plan is not None and self.active_plan[0].member == index:
             self.active_plan = None
 
-    def end_lifetime(self, index: int, until: RecordPosition, fatal_prediction: tuple[int, int, str, Status] | None = None) -> None:
+    def end_lifetime(
+        self, index: int, until: RecordPosition, fatal_prediction: tuple[int, int, PredictedOutcome] | None = None
+    ) -> None:
         """The life of what stands ends here."""
         member = self.members[index]
         if member.admissible and member.hypothesis is not None and member.accepted_seq >= 0:
@@ -247,8 +259,10 @@ class HypothesisAudit:
         hypothesis = member.hypothesis if member.admissible else None
         if data.certified and (data.cut is not None or (data.actions and data.method != "bfs")):
             self._report("plans", f"calls a plan the shortest that was found by {data.method} (cut: {data.cut})")
+        if data.aim not in (None, "goal", "subgoal", "frontier") or (data.aim == "frontier" and not self.protocol.allows_open):
+            self._report("plans", f"aims at {data.aim}, which is no aim of a plan under this protocol")
         plan_fields = (seq, data.member, member.version, hypothesis, self.position, data.actions, subgoal, data.question)
-        plan = AuditedPlan(*plan_fields, certified=data.certified, nodes=data.nodes)
+        plan = AuditedPlan(*plan_fields, certified=data.certified, nodes=data.nodes, to_frontier=data.aim == "frontier")
         self._fresh_plans[plan.seq] = plan
         self.plans.append(plan)
 
@@ -345,7 +359,10 @@ class HypothesisAudit:
         if index not in predictions or not (self._drawn_since_resume or plan.predicted_statuses):
             return
         for noun, predicted, foretold in zip(
-            ("frame", "status"), predictions[index], (plan.predicted_frames, plan.predicted_statuses), strict=True
+            ("frame", "status"),
+            (predictions[index].frame, predictions[index].statuses),
+            (plan.predicted_frames, plan.predicted_statuses),
+            strict=True,
         ):
             if foretold and predicted != foretold[n_sent]:
                 self._report("plans", f"predicts another {noun} for action {n_sent + 1} of plan {plan.seq} than was planned")

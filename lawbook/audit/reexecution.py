@@ -9,10 +9,10 @@ import numpy as np
 from lawbook.audit.event_checker import EventAudit, Finding
 from lawbook.audit.hypothesis_checker import AuditedPlan, DisagreementChoice, HypothesisLifetime, RecordPosition, RefusedProposal
 from lawbook.core.hypothesis import Hypothesis
-from lawbook.core.record import Action, Record, Trajectory
+from lawbook.core.record import Record, Trajectory
 from lawbook.core.results import Limits, NoPlan, Plan, ProgramError, VerdictKind
 from lawbook.errors import LawbookError
-from lawbook.ledger.contents import load_steps
+from lawbook.ledger.contents import load_prediction, load_steps
 from lawbook.planning.disagreement import find_disagreements, format_question
 from lawbook.planning.live_prediction import retry_on_host_fault
 from lawbook.planning.planner import find_plan, roll
@@ -40,8 +40,8 @@ class Reexecution:
     def __init__(self, event_audit: EventAudit, host: Host) -> None:
         self.event_audit, self.host = event_audit, host
         self.n_searched = self.n_cut = 0
-        self._programs: dict[tuple[tuple[str, str], ...], Program | ProgramError] = {}
-        self._search_findings: dict[tuple[int, int, RecordPosition, str | None, tuple[Action, ...]], str] = {}
+        self._programs: dict[tuple[object, ...], Program | ProgramError] = {}
+        self._search_findings: dict[tuple[object, ...], str] = {}
 
     def find_differences(self) -> Iterator[Finding]:
         hypothesis_audit = self.event_audit.hypothesis_audit
@@ -76,13 +76,13 @@ class Reexecution:
 
     def _check_mismatch(self, program: Program, lifetime: HypothesisLifetime) -> str:
         assert lifetime.fatal_prediction is not None
-        index, step, frame, status = lifetime.fatal_prediction
+        index, step, recorded = lifetime.fatal_prediction
         trajectory = self.event_audit.record.trajectories[index]
         rollout = retry_on_host_fault(roll, program, Trajectory(trajectory.first), trajectory.actions[:step])
         if isinstance(rollout, ProgramError):
             return f"which fails where it is on record to have predicted: {rollout.reason}"
         prediction = rollout[0][-1]
-        if prediction.status is not status or not np.array_equal(prediction.frame, self.event_audit.ledger.get_frame(frame)):
+        if not prediction.is_same_as(load_prediction(self.event_audit.ledger, recorded)):
             return f"which does not predict of trajectory {index}, step {step} what it is on record to have predicted"
         return ""
 
@@ -124,7 +124,7 @@ class Reexecution:
         if isinstance(rollout, ProgramError):
             return f"is a plan that its program cannot follow: {rollout.reason}"
         predictions, holds = rollout
-        refusal = explain_end_refusal([prediction.status for prediction in predictions], holds, "its target")
+        refusal = explain_end_refusal(self.event_audit.protocol, predictions, holds, "its target", plan.subgoal is None)
         if refusal and self.event_audit.protocol.needs_hypothesis:
             return f"is a plan that does not hold: {refusal}"
         recorded_frames = [self.event_audit.ledger.get_frame(name) for name in plan.predicted_frames]
@@ -136,11 +136,11 @@ class Reexecution:
 
     def _check_certificate(self, plan: AuditedPlan, program: Program) -> str:
         """The search for it, again: so many nodes must do, and no shorter way be found."""
-        key = plan.member, plan.version, plan.position, plan.subgoal, plan.actions
+        key = plan.member, plan.version, plan.position, plan.subgoal, plan.to_frontier, plan.actions
         if key not in self._search_findings:
             limits = Limits(nodes=plan.nodes, depth=len(plan.actions), seconds=_SEARCH_SECONDS)
             trajectory, clicks = self._cut_record(plan.position).current, self.event_audit.spec.clicks
-            result = retry_on_host_fault(find_plan, program, trajectory, limits, plan.subgoal, clicks)
+            result = retry_on_host_fault(find_plan, program, trajectory, limits, plan.subgoal, clicks, plan.to_frontier)
             self._search_findings[key] = self._compare_search(plan, result)
         return self._search_findings[key]
 
@@ -187,9 +187,10 @@ class Reexecution:
         return f"tries action {choice.action} for what members dispute, and they part otherwise: {format_question(disagreement)}"
 
     def _load_program(self, hypothesis: Hypothesis) -> Program | ProgramError:
-        key = tuple(sorted(hypothesis.files.items()))
+        open_rules = self.event_audit.protocol.find_open_rules(hypothesis.rulebook)
+        key = (tuple(sorted(hypothesis.files.items())), open_rules)
         if key not in self._programs:
-            self._programs[key] = retry_on_host_fault(self.host.load, hypothesis.files)
+            self._programs[key] = retry_on_host_fault(self.host.load, hypothesis.files, open_rules)
         return self._programs[key]
 
     def _cut_record(self, position: RecordPosition) -> Record:

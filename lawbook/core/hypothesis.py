@@ -19,8 +19,8 @@ MAX_BYTES = 1_000_000
 MAX_FILES = 64
 
 _FILE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}\.py")
-_RULE = re.compile(r"^[ \t>*#-]*((?:R|Q)\d+)\b", re.MULTILINE)  # one class: groups in groups take for ever over a ruled line
-_CITATION = re.compile(r"\bR\d+\b")
+_RULE = re.compile(r"^[ \t>*#-]*((?:R|Q|U)\d+)\b", re.MULTILINE)  # one class: groups in groups take for ever over a ruled line
+_CITATION = re.compile(r"\b[RU]\d+\b")
 _LONG_LINE, _BLANKS = 10_000, " \t\f\n"
 _LAYOUT = (tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
@@ -44,6 +44,7 @@ class Trigger(StrEnum):
     REFUSED = "refused"  # the last proposal was refused; case.verdict says why
     SIMPLIFY = "simplify"  # propose something shorter that still holds
     EXPLORE = "explore"  # name a subgoal or a probe
+    UNCLAIMED_END = "unclaimed_end"  # the level ended where the program had left that open
 
 
 def strip_comments(source: str) -> str:
@@ -124,6 +125,12 @@ class Proposal:
         )
 
 
+def find_open_rules(rulebook: str) -> frozenset[int]:
+    """Return the numbers k of the rules Uk (1 to 255) of a rulebook: what cannot be known, under which cells may be left open."""
+    numbers = (int(name[1:]) for name in _RULE.findall(rulebook) if name[0] == "U" and len(name) < 5)
+    return frozenset(number for number in numbers if 0 < number < 256)
+
+
 def validate_files(hypothesis: Hypothesis) -> str | None:
     """Say why this cannot even be tried (names, sizes, missing engine), as one sentence; None when it can."""
     length = len(hypothesis.rulebook) + sum(map(len, hypothesis.files.values()))
@@ -157,7 +164,7 @@ class RuleCitations:
 def find_rule_citations(hypothesis: Hypothesis) -> RuleCitations:
     """Find which rule is cited where. Rules and questions are numbered at the start of a line; code cites them in comments."""
     ids = list(dict.fromkeys(_RULE.findall(hypothesis.rulebook)))
-    rules = tuple(name for name in ids if name.startswith("R"))
+    rules = tuple(name for name in ids if name[0] in "RU")
     places: dict[str, list[str]] = {}
     for file, text in hypothesis.files.items():
         for number, line in enumerate(text.splitlines(), start=1):

@@ -175,6 +175,11 @@ class Trajectory:
         return len(self.steps)
 
 
+def completes_last_level(observation: Observation, levels: int | None) -> bool:
+    """Say whether this step completed the last of `levels` levels; False where their number is not known."""
+    return observation.status is Status.COMPLETED and levels is not None and observation.level >= levels
+
+
 class Record:
     """Every trajectory so far (H in the paper), a view of the ledger: only what reads the ledger may write here.
 
@@ -206,8 +211,7 @@ class Record:
     @property
     def is_won(self) -> bool:
         """True when the last level has been completed."""
-        last = self.last
-        return last is not None and last.status is Status.COMPLETED and self.levels is not None and last.level >= self.levels
+        return self.last is not None and completes_last_level(self.last, self.levels)
 
     @property
     def level(self) -> int:

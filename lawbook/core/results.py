@@ -24,10 +24,40 @@ class InitialObservation(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """A program's prediction: the settled frame (H x W uint8) and the status."""
+    """A program's claim of what will be seen.
+
+    frame: the settled frame, H x W uint8, 0 where it is left open. status: the status, or the likeliest of those left possible
+    (running before completed before over). open_cells: H x W uint8, 0 where a cell is claimed and k where it is left open under
+    rule Uk; None: every cell is claimed. alternatives: further statuses that are left possible.
+    """
 
     frame: Frame
     status: Status
+    open_cells: Frame | None = None
+    alternatives: frozenset[Status] = frozenset()
+
+    @property
+    def statuses(self) -> frozenset[Status]:
+        """Every status that is left possible."""
+        return self.alternatives | {self.status}
+
+    @property
+    def is_whole(self) -> bool:
+        """Say whether every cell and the status are claimed."""
+        return self.open_cells is None and not self.alternatives
+
+    def allows(self, status: Status) -> bool:
+        """Say whether `status` is left possible."""
+        return status is self.status or status in self.alternatives
+
+    def is_same_as(self, other: Prediction) -> bool:
+        """Say whether both claim the same and leave the same open."""
+        return (
+            (self.status, self.alternatives) == (other.status, other.alternatives)
+            and bool((self.frame == other.frame).all())
+            and (self.open_cells is None) == (other.open_cells is None)
+            and (self.open_cells is None or other.open_cells is None or bool((self.open_cells == other.open_cells).all()))
+        )
 
 
 @dataclass(frozen=True)
@@ -148,7 +178,8 @@ class Plan:
     predictions: what each action is predicted to show, one for each action.
     certified: no shorter plan exists in the program (breadth-first, no `key`, within its own actions, nothing cut).
     cut: which limit was hit on the way, or None. nodes: states expanded. seconds: wall-clock time of the search.
-    method: bfs, astar, or own (the program's `plan`).
+    method: bfs, astar, or own (the program's `plan`). aim: goal, subgoal, or frontier (a state of which the program does not know
+    whether it is a goal).
     """
 
     actions: tuple[Action, ...]
@@ -158,6 +189,12 @@ class Plan:
     nodes: int
     seconds: float
     method: str = "bfs"
+    aim: str = "goal"
+
+    @property
+    def risk(self) -> int:
+        """How many of its states may be over, as far as the program knows."""
+        return sum(Status.OVER in prediction.alternatives for prediction in self.predictions)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from lawbook.core.results import InitialObservation, ProgramError
 from lawbook.errors import UsageError
 from lawbook.minds.base import Case, ExceptionCounter, Interface, Mind
 from lawbook.sandbox.host import Host, Program
+from lawbook.verification import comparison
+from lawbook.verification.comparison import is_frame_comparable
 from lawbook.verification.replay import verify
 
 
@@ -117,7 +119,7 @@ def measure_accuracy(file: Path, n_train: int, n_test: int, mind: Mind, host: Ho
                 break
             is_right, restarted = next(predictions)
             n_restarts += restarted
-            is_known, is_completion = transition.key in memory, transition.status is Status.COMPLETED
+            is_known, is_completion = transition.key in memory, not is_frame_comparable(transition.status)
             predictors[0].add(is_known, is_right)
             is_unchanged = np.array_equal(transition.before, transition.after) and transition.status is Status.RUNNING
             predictors[1].add(is_known, is_unchanged and not is_completion)
@@ -161,8 +163,9 @@ def _predict_steps(program: Program, trajectory: Trajectory, start: int) -> Iter
             replay = worker.replay(initial_observation, trajectory.actions[first_step:])
         for step in range(first_step, len(trajectory)):
             (_, observation), k = trajectory.steps[step], step - first_step + 1
-            is_right = k < len(replay.frames) and replay.statuses[k] is observation.status
-            is_right = is_right and (observation.status is Status.COMPLETED or np.array_equal(replay.frames[k], observation.frame))
+            is_right = k < len(replay.frames) and bool(
+                comparison.is_right(replay.get_prediction(k), observation.frame, observation.status)
+            )
             if step >= start:
                 yield is_right, has_restarted and step == first_step
             if not is_right:

@@ -9,9 +9,10 @@ from typing import Any
 from lawbook.core.hypothesis import Decision
 from lawbook.core.record import Action, Status
 from lawbook.core.results import Counterexample, Judgement, MismatchRegion, Probe, ProgramError, Verdict, VerdictKind
-from lawbook.ledger.events import CallAnswer, StoredProposal, StoredSubgoal
+from lawbook.ledger.events import CallAnswer, PredictedOutcome, StoredProposal, StoredSubgoal
 
 Body = dict[str, Any]
+_STATUSES = {status.value: status for status in Status}
 
 
 def pack_action(action: Action | None) -> list[int] | None:
@@ -61,6 +62,35 @@ def unpack_proposal(body: Mapping[str, Any]) -> StoredProposal:
         check_text(body["diagnosis"]),
         check_text(body.get("unusable", "")),
     )
+
+
+def pack_statuses(statuses: frozenset[Status]) -> str | list[str]:
+    """The one status, or a list of those that are left possible, likeliest first."""
+    names = [status.value for status in Status if status in statuses]
+    return names[0] if len(names) == 1 else names
+
+
+def unpack_statuses(packed: Any) -> frozenset[Status]:
+    names = packed if type(packed) is list else [packed]
+    if not names or len(set(names)) != len(names):
+        raise ValueError(f"{packed!r} where a status or some belong")
+    return frozenset(_STATUSES[name] for name in names)
+
+
+def pack_prediction(prediction: PredictedOutcome) -> list[Any]:
+    """[frame, status] where all is claimed, else [frame, [status, ...], open cells or null]."""
+    names = [status.value for status in Status if status in prediction.statuses]
+    return [prediction.frame, names[0]] if prediction.is_whole else [prediction.frame, names, prediction.open_cells]
+
+
+def unpack_prediction(packed: Any) -> PredictedOutcome:
+    if len(packed) == 2:
+        frame, status = packed
+        return PredictedOutcome(check_text(frame), frozenset((_STATUSES[status],)))
+    frame, statuses, open_cells = packed
+    if type(statuses) is not list:
+        raise TypeError(f"{statuses!r} where a list belongs")
+    return PredictedOutcome(check_text(frame), unpack_statuses(statuses), check_text_or_none(open_cells))
 
 
 def pack_answer(answer: CallAnswer | None) -> Any:

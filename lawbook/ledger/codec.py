@@ -26,12 +26,16 @@ from lawbook.ledger.body_parts import (
     check_texts,
     pack_action,
     pack_answer,
+    pack_prediction,
     pack_proposal,
+    pack_statuses,
     pack_verdict,
     unpack_action,
     unpack_action_or_none,
     unpack_answer,
+    unpack_prediction,
     unpack_proposal,
+    unpack_statuses,
     unpack_verdict,
 )
 from lawbook.ledger.events import (
@@ -47,7 +51,6 @@ from lawbook.ledger.events import (
     ObserveEvent,
     OpenEvent,
     PlanEvent,
-    PredictedOutcome,
     ProposeEvent,
     RecordedConfinement,
     RecordedSandbox,
@@ -125,7 +128,11 @@ def _encode_observe(event: ObserveEvent) -> Body:
         "level": event.level,
         "available": list(event.available),
     }
-    return body if event.line is None else {**body, "line": event.line}
+    if event.line is not None:
+        body["line"] = event.line
+    if event.is_unclaimed:
+        body["unclaimed"] = True
+    return body
 
 
 def _decode_observe(body: Mapping[str, Any]) -> ObserveEvent:
@@ -140,6 +147,7 @@ def _decode_observe(body: Mapping[str, Any]) -> ObserveEvent:
         check_number(body["level"]),
         check_numbers(body["available"]),
         check_text(body["line"]) if "line" in body else None,
+        check_bool(body.get("unclaimed", False)),
     )
 
 
@@ -168,7 +176,7 @@ def _encode_intend(event: IntendEvent) -> Body:
         "member": event.member,
         "plan": event.plan_seq,
         "question": event.question,
-        "predictions": {str(member): [frame, status.value] for member, (frame, status) in event.predictions.items()},
+        "predictions": {str(member): pack_prediction(prediction) for member, prediction in event.predictions.items()},
     }
 
 
@@ -179,10 +187,7 @@ def _decode_intend(body: Mapping[str, Any]) -> IntendEvent:
         check_number_or_none(body["member"]),
         check_number_or_none(body["plan"]),
         check_text(body["question"]),
-        {
-            int(member): PredictedOutcome(check_text(frame), _STATUSES[status])
-            for member, (frame, status) in body["predictions"].items()
-        },
+        {int(member): unpack_prediction(packed) for member, packed in body["predictions"].items()},
     )
 
 
@@ -195,6 +200,10 @@ def _encode_plan(event: PlanEvent) -> Body:
         "seconds": event.seconds,
         "cut": event.cut,
     }
+    if event.aim is not None:
+        body["aim"] = event.aim
+    if event.risk:
+        body["risk"] = event.risk
     if event.actions is None:
         return body | {"actions": None, "reason": event.reason, "exhausted": event.exhausted}
     return body | {
@@ -214,10 +223,16 @@ def _decode_plan(body: Mapping[str, Any]) -> PlanEvent:
         check_amount(body["seconds"]),
         check_text_or_none(body["cut"]),
     )
+    aim, risk = check_text_or_none(body.get("aim")), check_number(body.get("risk", 0))
     if actions is None:
-        return PlanEvent(*search, None, reason=check_text(body["reason"]), exhausted=check_bool(body["exhausted"]))
-    unpacked = tuple(unpack_action(action) for action in actions)
-    return PlanEvent(*search, unpacked, certified=check_bool(body["certified"]), method=check_text(body["method"]))
+        reason, exhausted = check_text(body["reason"]), check_bool(body["exhausted"])
+        return PlanEvent(*search, None, reason=reason, exhausted=exhausted, aim=aim, risk=risk)
+    unpacked, certified, method = (
+        tuple(unpack_action(action) for action in actions),
+        check_bool(body["certified"]),
+        check_text(body["method"]),
+    )
+    return PlanEvent(*search, unpacked, certified=certified, method=method, aim=aim, risk=risk)
 
 
 def _encode_draw(event: DrawEvent) -> Body:
@@ -225,7 +240,9 @@ def _encode_draw(event: DrawEvent) -> Body:
     if event.predicted_frames is not None:
         body["ahead"] = list(event.predicted_frames)
     if event.predicted_statuses is not None:
-        body["ahead_statuses"] = [status.value for status in event.predicted_statuses]
+        body["ahead_statuses"] = [pack_statuses(statuses) for statuses in event.predicted_statuses]
+    if event.predicted_open_cells is not None:
+        body["ahead_open"] = list(event.predicted_open_cells)
     return body
 
 
@@ -244,7 +261,8 @@ def _decode_draw(body: Mapping[str, Any]) -> DrawEvent | NoPlanEvent:
         check_number(body["drawn"]),
         check_number(body["plan"]),
         check_texts(body["ahead"]) if "ahead" in body else None,
-        tuple(_STATUSES[status] for status in check_texts(body["ahead_statuses"])) if "ahead_statuses" in body else None,
+        tuple(map(unpack_statuses, body["ahead_statuses"])) if "ahead_statuses" in body else None,
+        tuple(map(check_text_or_none, body["ahead_open"])) if "ahead_open" in body else None,
     )
 
 

@@ -8,7 +8,7 @@ from typing import overload
 from lawbook.core.hypothesis import Proposal
 from lawbook.core.record import Action, Frame, Observation
 from lawbook.core.results import NoPlan, Plan, Prediction, Probe, Subgoal
-from lawbook.ledger.events import DrawEvent, ObserveEvent, PlanEvent, StoredProposal, StoredSubgoal
+from lawbook.ledger.events import DrawEvent, ObserveEvent, PlanEvent, PredictedOutcome, StoredProposal, StoredSubgoal
 from lawbook.ledger.ledger import Ledger
 
 
@@ -86,7 +86,8 @@ def store_plan(ledger: Ledger, member: int, result: Plan | NoPlan, subgoal: Subg
     source, question = (ledger.put_text(subgoal.source), subgoal.question) if subgoal else (None, "")
     search = (member, source, question, result.nodes, result.seconds, result.cut)
     if isinstance(result, Plan):
-        return PlanEvent(*search, result.actions, certified=result.certified, method=result.method)
+        aim = result.aim if result.aim == "frontier" or result.risk else None
+        return PlanEvent(*search, result.actions, result.certified, result.method, aim=aim, risk=result.risk)
     return PlanEvent(*search, None, reason=result.reason, exhausted=result.exhausted)
 
 
@@ -94,13 +95,28 @@ def store_draw(
     ledger: Ledger, classes: Sequence[Sequence[int]], class_index: int, plan_seq: int, predictions: Sequence[Prediction]
 ) -> DrawEvent:
     """Return the draw of a plan as an event; the frames it is predicted to show are stored."""
+    outcomes = [store_prediction(ledger, prediction) for prediction in predictions]
+    planes = tuple(outcome.open_cells for outcome in outcomes)
     return DrawEvent(
         tuple(map(tuple, classes)),
         class_index,
         plan_seq,
-        tuple(ledger.put_frame(prediction.frame) for prediction in predictions),
-        tuple(prediction.status for prediction in predictions),
+        tuple(outcome.frame for outcome in outcomes),
+        tuple(outcome.statuses for outcome in outcomes),
+        planes if any(planes) else None,
     )
+
+
+def store_prediction(ledger: Ledger, prediction: Prediction) -> PredictedOutcome:
+    """A prediction as an event holds it; its frames are stored."""
+    open_cells = None if prediction.open_cells is None else ledger.put_frame(prediction.open_cells)
+    return PredictedOutcome(ledger.put_frame(prediction.frame), prediction.statuses, open_cells)
+
+
+def load_prediction(ledger: Ledger, outcome: PredictedOutcome) -> Prediction:
+    """The prediction with its frames. Raises UsageError when one is not there."""
+    open_cells = None if outcome.open_cells is None else ledger.get_frame(outcome.open_cells)
+    return Prediction(ledger.get_frame(outcome.frame), outcome.status, open_cells, outcome.statuses - {outcome.status})
 
 
 def store_exploration(ledger: Ledger, exploration: Subgoal | Probe) -> StoredSubgoal | Probe:

@@ -63,10 +63,25 @@ class RecordingSource:
 
 
 class PredictedOutcome(NamedTuple):
-    """What a member predicted of an action: id of the settled frame, and the status."""
+    """What a member predicted of an action.
+
+    frame: id of the settled frame, 0 where a cell is left open. statuses: every status that is left possible. open_cells: id of
+    the plane that holds k where a cell is left open under rule Uk; None: every cell is claimed.
+    """
 
     frame: str
-    status: Status
+    statuses: frozenset[Status]
+    open_cells: str | None = None
+
+    @property
+    def status(self) -> Status:
+        """The likeliest of the statuses left possible."""
+        return next(status for status in Status if status in self.statuses)
+
+    @property
+    def is_whole(self) -> bool:
+        """Say whether every cell and the status are claimed."""
+        return self.open_cells is None and len(self.statuses) == 1
 
 
 @dataclass(frozen=True)
@@ -115,7 +130,8 @@ class ObserveEvent:
     """What came back. action: that led to it, None when the world was opened. frames: ids, the settled one last.
 
     trajectory: index of the one this step belongs to; of the new one after an opening or RESET. level: now being played, from 0.
-    line: id of the rest of the recording's line that it was imported from.
+    line: id of the rest of the recording's line that it was imported from. is_unclaimed: what changed had been left open
+    altogether, so that its action counts as sent without a prediction.
     """
 
     trajectory: int
@@ -125,6 +141,7 @@ class ObserveEvent:
     level: int
     available: tuple[int, ...]
     line: str | None = None
+    is_unclaimed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +180,8 @@ class IntendEvent:
 class PlanEvent:
     """A search. actions: the plan, None where no way was found (then `reason` and `exhausted` say why).
 
-    subgoal: id of its source, None for the goal. cut: which limit was hit. nodes: states expanded. seconds: wall clock.
+    subgoal: id of its source, None for the goal. cut: which limit was hit. nodes: states expanded. seconds: wall clock. aim: goal,
+    subgoal or frontier; None where it goes without saying. risk: how many of its states may be over, as far as its program knows.
     """
 
     member: int
@@ -177,21 +195,25 @@ class PlanEvent:
     method: str = ""
     reason: str = ""
     exhausted: bool = False
+    aim: str | None = None
+    risk: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class DrawEvent:
     """Which plan is followed. classes: members by identical plans; class_index: the one drawn; plan_seq: its PLAN event.
 
-    predicted_frames, predicted_statuses: ids and statuses of what the plan is predicted to show, each None where an older run does
-    not say.
+    predicted_frames, predicted_statuses: ids and possible statuses of what the plan is predicted to show, each None where an older
+    run does not say. predicted_open_cells: ids of the planes of open cells, each None where all is claimed; None where all always
+    is.
     """
 
     classes: tuple[tuple[int, ...], ...]
     class_index: int
     plan_seq: int
     predicted_frames: tuple[str, ...] | None = None
-    predicted_statuses: tuple[Status, ...] | None = None
+    predicted_statuses: tuple[frozenset[Status], ...] | None = None
+    predicted_open_cells: tuple[str | None, ...] | None = None
 
     @property
     def predictions(self) -> tuple[PredictedOutcome, ...]:
@@ -201,7 +223,9 @@ class DrawEvent:
         """
         if self.predicted_statuses is None:
             return ()
-        return tuple(PredictedOutcome(*pair) for pair in zip(self.predicted_frames or (), self.predicted_statuses, strict=True))
+        planes = (None,) * len(self.predicted_statuses) if self.predicted_open_cells is None else self.predicted_open_cells
+        rows = zip(self.predicted_frames or (), self.predicted_statuses, planes, strict=True)
+        return tuple(PredictedOutcome(*row) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)

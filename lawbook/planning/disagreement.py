@@ -102,5 +102,5 @@ def _predict_sequences(program: Program, trajectory: Trajectory, sequences: Sequ
         for actions in sequences:
             replay = worker.replay(InitialObservation.from_observation(trajectory.first), [*trajectory.actions, *actions])
             steps = range(len(trajectory) + 1, len(replay.statuses))
-            predictions.append([Prediction(replay.frames[k].copy(), replay.statuses[k]) for k in steps])
+            predictions.append([replay.get_prediction(k) for k in steps])
     return predictions

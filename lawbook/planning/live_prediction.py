@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import Action, Observation
 from lawbook.core.results import InitialObservation, Prediction, ProgramError, Verdict
+from lawbook.protocols.protocol import Protocol
 from lawbook.sandbox.host import Host, Program
 from lawbook.sandbox.worker_client import Worker
 
@@ -18,17 +19,18 @@ _HOST_FAULT_KINDS = ("killed", "time", "subgoal")
 class LivePredictor:
     """Programs and live workers by member. A predicted action costs one step of each worker; nothing is replayed for it."""
 
-    def __init__(self, host: Host) -> None:
-        self.host = host
+    def __init__(self, host: Host, protocol: Protocol) -> None:
+        self.host, self._protocol = host, protocol
         self._programs: dict[int, tuple[Hypothesis, Program]] = {}
         self._workers: dict[int, Worker] = {}
 
     def load_program(self, member: int, hypothesis: Hypothesis) -> Program | ProgramError:
         """Load the program of this member's hypothesis; once for each version."""
         cached = self._programs.get(member)
-        if cached is not None and cached[0].has_same_program(hypothesis):
+        open_rules = self._protocol.find_open_rules(hypothesis.rulebook)
+        if cached is not None and cached[0].has_same_program(hypothesis) and cached[1].open_rules == open_rules:
             return cached[1]
-        program = retry_on_host_fault(self.host.load, hypothesis.files)
+        program = retry_on_host_fault(self.host.load, hypothesis.files, open_rules)
         if not isinstance(program, ProgramError):
             self._programs[member] = (hypothesis, program)
         return program
@@ -53,7 +55,7 @@ class LivePredictor:
             worker.close()
             return replay.fault
         self._workers[member] = worker
-        return Prediction(replay.frames[-1].copy(), replay.statuses[-1])
+        return replay.get_prediction(-1)
 
     def has_worker(self, member: int) -> bool:
         """Return whether a worker stands for this member."""

@@ -9,6 +9,7 @@ from math import log2
 
 from lawbook.core.record import Action, Status
 from lawbook.core.results import Plan, Prediction
+from lawbook.verification.comparison import are_compatible
 
 UNIFORM, DISAGREE = "uniform", "disagree"
 POLICIES = (UNIFORM, DISAGREE)
@@ -65,21 +66,25 @@ def build_disagreement(
     recovery_cost: actions that a game over costs from here.
     """
     for step in range(len(actions)):
-        parts: dict[tuple[Status, bytes] | None, list[int]] = {}
+        parts: list[list[tuple[int, Prediction | None]]] = []
         for member, predictions in member_predictions.items():
-            outcome_key = _make_outcome_key(predictions[step]) if step < len(predictions) else None
-            parts.setdefault(outcome_key, []).append(member)
+            prediction = predictions[step] if step < len(predictions) else None
+            part = next((part for part in parts if all(_agree(prediction, other) for _, other in part)), None)
+            if part is None:
+                parts.append(part := [])
+            part.append((member, prediction))
         if len(parts) > 1:
-            any_over = any(outcome_key is not None and outcome_key[0] is Status.OVER for outcome_key in parts)
-            return DisagreementCandidate(
-                actions, class_index, tuple(map(tuple, parts.values())), step + 1, recovery_cost * any_over
-            )
+            any_over = any(one is not None and one.status is Status.OVER for part in parts for _, one in part)
+            members = tuple(tuple(member for member, _ in part) for part in parts)
+            return DisagreementCandidate(actions, class_index, members, step + 1, recovery_cost * any_over)
     return DisagreementCandidate(actions, class_index, (tuple(member_predictions),), len(actions))
 
 
-def _make_outcome_key(prediction: Prediction) -> tuple[Status, bytes]:
-    """What a prediction is judged by: of a step that completes the level the status alone."""
-    return prediction.status, b"" if prediction.status is Status.COMPLETED else prediction.frame.tobytes()
+def _agree(one: Prediction | None, other: Prediction | None) -> bool:
+    """Whether what came could bear out both; who leaves a cell open abstains. None: a program that fails there."""
+    if one is None or other is None:
+        return one is other
+    return are_compatible(one, other)
 
 
 def choose_disagreement(disagreements: Sequence[DisagreementCandidate]) -> DisagreementCandidate:

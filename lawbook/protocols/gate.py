@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.core.record import Record, Status
+from lawbook.core.results import Prediction
 from lawbook.protocols.protocol import Protocol
 
 MAX_REFUSALS = 5
@@ -66,11 +67,20 @@ def explain_length_refusal(n_actions: int, actions_left: int) -> str | None:
     return None
 
 
-def explain_end_refusal(statuses: Sequence[Status], holds: bool, target: str) -> str | None:
-    """Why a rolled plan may not be executed: it must be predicted to run to its end, and to end in its target. None when it may."""
-    early_end = next((k for k, status in enumerate(statuses[:-1], 1) if status is not Status.RUNNING), None)
+def explain_end_refusal(
+    protocol: Protocol, predictions: Sequence[Prediction], holds: bool | None, target: str, is_goal: bool
+) -> str | None:
+    """Why a rolled plan may not be executed: it must be predicted to run to its end, and to end in its target. None when it may.
+
+    holds: whether the target holds at the end; None: the program does not know, which is an aim of its own where a protocol lets
+    programs say so and the target is the goal (is_goal).
+    """
+    early_end = next((k for k, one in enumerate(predictions[:-1], 1) if not one.allows(Status.RUNNING)), None)
     if early_end is not None:
-        return f"Action {early_end} of that plan is predicted to end the level ({statuses[early_end - 1]}); stop the plan there."
+        status = predictions[early_end - 1].status
+        return f"Action {early_end} of that plan is predicted to end the level ({status}); stop the plan there."
+    if holds is None and protocol.allows_open and is_goal:
+        return None
     if not holds:
         return f"That plan is not predicted to end in {target}; plan again, name a subgoal it reaches, or send a single probe."
     return None

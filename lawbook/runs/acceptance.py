@@ -43,9 +43,12 @@ def evaluate_proposal(
 
 
 def _replay_candidate(candidate: Hypothesis, member: Member, record: Record, host: Host, protocol: Protocol) -> Verdict:
-    if member.admissible and member.hypothesis is not None and candidate.has_same_program(member.hypothesis):
-        return Verdict(VerdictKind.ADMISSIBLE)  # only the prose changed
-    program = retry_on_host_fault(host.load, candidate.files)
+    open_rules = protocol.find_open_rules(candidate.rulebook)
+    current = member.hypothesis
+    stands = member.admissible and current is not None and candidate.has_same_program(current)
+    if stands and current is not None and open_rules == protocol.find_open_rules(current.rulebook):  # only the prose changed
+        return Verdict(VerdictKind.ADMISSIBLE)
+    program = retry_on_host_fault(host.load, candidate.files, open_rules)
     if isinstance(program, ProgramError):
         return Verdict(VerdictKind.FAULT, program.reason, fault=program)
     counterexample = member.verdict.counterexample if member.verdict else None

@@ -5,29 +5,27 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-
-import numpy as np
+from dataclasses import replace
 
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import RESET, Action, ActionKind, Observation, Status
 from lawbook.core.results import Counterexample, ExecutionResult, Prediction, ProgramError, RunOutcome, Verdict, VerdictKind
-from lawbook.ledger.contents import store_observation
+from lawbook.ledger.contents import load_prediction, store_observation, store_prediction
 from lawbook.ledger.events import IntendEvent, NoteEvent, PredictedOutcome
 from lawbook.planning.live_prediction import LivePredictor, retry_on_host_fault
+from lawbook.protocols.protocol import Protocol
 from lawbook.runs.event_log import EventLog
+from lawbook.verification.comparison import claims_change, compare_prediction, is_unclaimed
 from lawbook.verification.determinism import DeterminismChecker
-from lawbook.verification.replay import compare_prediction
 from lawbook.worlds.world import World, explain_refusal
 
 
 class ActionExecutor:
     """Sends actions to the world for a session. budget: actions in all; compared_fields: what a prediction is compared on."""
 
-    def __init__(
-        self, event_log: EventLog, world: World, predictor: LivePredictor, *, budget: int, compared_fields: tuple[str, ...]
-    ) -> None:
+    def __init__(self, event_log: EventLog, world: World, predictor: LivePredictor, *, budget: int, protocol: Protocol) -> None:
         self.event_log, self.world, self.predictor = event_log, world, predictor
-        self.budget, self.compared_fields = budget, compared_fields
+        self.budget, self.protocol = budget, protocol
         self._determinism_checker = DeterminismChecker()
         previous_completed = False
         for index, trajectory in enumerate(event_log.state.record):
@@ -52,7 +50,7 @@ class ActionExecutor:
         member: int | None = None,
         plan_seq: int | None = None,
         question: str = "",
-        expected: tuple[str, Status] | None = None,
+        expected: PredictedOutcome | None = None,
     ) -> ExecutionResult:
         """Send one action. `member` acts, following `plan` (an event) or asking `question`; `expected`: frame id and status that
         the plan predicted.
@@ -70,8 +68,7 @@ class ActionExecutor:
                     for index in predictions:  # they stand behind an action that is not sent
                         self.predictor.drop_worker(index)
                     return ExecutionResult((), None, None, tuple(failures), "a program could not predict the next action")
-            put_frame = self.event_log.ledger.put_frame
-            outcomes = {m: PredictedOutcome(put_frame(frame), status) for m, (frame, status) in predictions.items()}
+            outcomes = {m: store_prediction(self.event_log.ledger, prediction) for m, prediction in predictions.items()}
             self.event_log.append(IntendEvent(action, kind, member, plan_seq, question, outcomes))
             self.event_log.commit()  # one durable write: the outcome before, and this prediction, before the action is sent
         except BaseException:  # interrupted: workers may stand behind an action that was never announced
@@ -105,7 +102,7 @@ class ActionExecutor:
         self.predictor.drop_worker(member)
 
     def _predict(
-        self, action: Action, driver: int | None, expected: tuple[str, Status] | None
+        self, action: Action, driver: int | None, expected: PredictedOutcome | None
     ) -> tuple[dict[int, Prediction], dict[int, Verdict]]:
         """What every admissible member predicts, and what is to be said of those who could not."""
         predictions: dict[int, Prediction] = {}
@@ -123,6 +120,8 @@ class ActionExecutor:
                 result = ProgramError(
                     "unrepeatable", "Planned, it showed one thing, and stepped again, another; make step repeatable."
                 )
+            if isinstance(result, Prediction) and m.index == driver:
+                result = self._require_claim(result)
             match result:
                 case Prediction():
                     predictions[m.index] = result
@@ -133,9 +132,21 @@ class ActionExecutor:
                     failures[m.index] = Verdict(VerdictKind.FAULT, reason, fault=result)
         return predictions, failures
 
-    def _is_same_prediction(self, prediction: Prediction, expected: tuple[str, Status]) -> bool:
-        frame, status = expected
-        return prediction.status is status and bool(np.array_equal(prediction.frame, self.event_log.ledger.get_frame(frame)))
+    def _is_same_prediction(self, prediction: Prediction, expected: PredictedOutcome) -> bool:
+        return prediction.is_same_as(load_prediction(self.event_log.ledger, expected))
+
+    def _require_claim(self, prediction: Prediction) -> Prediction | ProgramError:
+        """Refuse a prediction that claims no change, once the actions that may be sent without a claim are spent."""
+        allowance = self.protocol.get_allowance(self.budget)
+        if prediction.is_whole or allowance is None or self.event_log.state.n_unpredicted < allowance:
+            return prediction
+        if claims_change(prediction, self.event_log.state.record.current.last.frame):
+            return prediction
+        return ProgramError(
+            "unclaimed",
+            f"All {allowance} actions that may be sent without a claim are spent, and nothing that changes is claimed of this one; "
+            "claim more of what it does.",
+        )
 
     def _predict_step(self, member: int, hypothesis: Hypothesis, action: Action) -> Prediction | Counterexample | ProgramError:
         """What a member predicts of `action`. One that has to be brought here first must show here what is seen here."""
@@ -157,7 +168,7 @@ class ActionExecutor:
             level=current.first.level,
             action=current.steps[-1][0] if step else None,
             before=current.settled_frames[max(step - 1, 0)],
-            compared_fields=self.compared_fields,
+            compared_fields=self.protocol.compared_fields,
         )
 
     def _receive(
@@ -169,7 +180,11 @@ class ActionExecutor:
         current = record.current if n_trajectories else None
         is_step = action is not None and action != RESET
         trajectory = n_trajectories - 1 if is_step else n_trajectories
-        self.event_log.append(store_observation(self.event_log.ledger, observation, action, trajectory))
+        prediction = predictions.get(driver) if driver is not None else None
+        before = current.last.frame if is_step and current is not None else None
+        unclaimed = before is not None and prediction is not None and is_unclaimed(prediction, before, observation)
+        observed = store_observation(self.event_log.ledger, observation, action, trajectory)
+        self.event_log.append(replace(observed, is_unclaimed=unclaimed))
         counterexamples: dict[int, Counterexample] = {}
         contradiction = None
         if current is not None and action is not None and is_step:
@@ -182,7 +197,7 @@ class ActionExecutor:
                     level=current.first.level,
                     action=action,
                     before=current.settled_frames[len(current) - 1],
-                    compared_fields=self.compared_fields,
+                    compared_fields=self.protocol.compared_fields,
                 )
                 if counterexample is not None:
                     counterexamples[index] = counterexample

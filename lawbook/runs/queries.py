@@ -9,6 +9,7 @@ from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import Observation, Record, Status, Trajectory
 from lawbook.core.results import Counterexample, Prediction, RunOutcome
 from lawbook.errors import RefusedError, UsageError
+from lawbook.ledger.contents import load_prediction
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.minds.base import Version
 from lawbook.planning import population
@@ -68,8 +69,8 @@ class RunQueries:
     @property
     def ahead(self) -> Sequence[Prediction]:
         """Return what the rest of the plan being followed is predicted to show; empty where the ledger does not say."""
-        active, get_frame = self.state.active_plan, self.event_log.ledger.get_frame
-        return [Prediction(get_frame(frame), status) for frame, status in active.predictions[active.n_sent :]] if active else ()
+        active, ledger = self.state.active_plan, self.event_log.ledger
+        return [load_prediction(ledger, outcome) for outcome in active.predictions[active.n_sent :]] if active else ()
 
     def list_admissible_members(self) -> list[int]:
         """List the members that may steer."""

@@ -72,7 +72,7 @@ def recheck_run(
     if any(hypotheses):
         with Host(weak=weak, memory_mb=memory_mb) as host:
             for hypothesis in hypotheses:
-                program = host.load(hypothesis.files) if hypothesis else None
+                program = host.load(hypothesis.files, protocol.find_open_rules(hypothesis.rulebook)) if hypothesis else None
                 match program:
                     case None:
                         verdicts.append(None)

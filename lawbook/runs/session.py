@@ -20,7 +20,6 @@ from lawbook.core.results import (
     Limits,
     NoPlan,
     Plan,
-    Prediction,
     Probe,
     ProgramError,
     RunOutcome,
@@ -29,7 +28,7 @@ from lawbook.core.results import (
     VerdictKind,
 )
 from lawbook.errors import MindError, RefusedError
-from lawbook.ledger.contents import load_exploration, load_proposal, store_draw, store_plan, store_proposal
+from lawbook.ledger.contents import load_exploration, load_prediction, load_proposal, store_draw, store_plan, store_proposal
 from lawbook.ledger.events import NoPlanEvent, NoteEvent, OpenEvent, ProposeEvent, StoredProposal, StoredSubgoal
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.minds.base import Case, Mind, judge_by_citations
@@ -79,11 +78,11 @@ class Session(ProgramQueries, RunAnnotations):
     ) -> None:
         self.event_log, self.world, self.host, self.git, self.mind, self.protocol = event_log, world, host, git, mind, protocol
         self.budget, self.seed, self.limits, self.policy = budget, seed, limits or Limits(), policy
-        self._predictor = LivePredictor(host)
-        self._executor = ActionExecutor(event_log, world, self._predictor, budget=budget, compared_fields=protocol.compared_fields)
+        self._predictor = LivePredictor(host, protocol)
+        self._executor = ActionExecutor(event_log, world, self._predictor, budget=budget, protocol=protocol)
         self._answered_proposal: tuple[Proposal, StoredProposal] | None = None
         self._disagreement_finder = DisagreementFinder(world.spec.clicks)
-        self._plan_cache: dict[tuple[int, str | None], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
+        self._plan_cache: dict[tuple[int, str | None, bool], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
 
     # -- whose turn it is ---------------------------------------------------------------------------------------------------
 
@@ -184,8 +183,12 @@ class Session(ProgramQueries, RunAnnotations):
 
     # -- planning ------------------------------------------------------------------------------------------------------------
 
-    def plan(self, member: int = 0, subgoal: Subgoal | None = None, limits: Limits | None = None) -> Plan | NoPlan:
+    def plan(
+        self, member: int = 0, subgoal: Subgoal | None = None, limits: Limits | None = None, *, frontier: bool = False
+    ) -> Plan | NoPlan:
         """Find the shortest way this member sees, within the remaining budget, to its goal or to a subgoal (Eq. 26).
+
+        frontier: to the nearest state of which its program does not know whether it is a goal, in place of a goal.
 
         A program that fails while it is searched, or plans what the world does not accept, is falsified by that. Raises
         RefusedError without an admissible program, in a level that is over, and for a subgoal whose own source fails.
@@ -197,14 +200,17 @@ class Session(ProgramQueries, RunAnnotations):
         if not m.admissible:
             raise RefusedError("There is no admissible program to plan in; propose one that verifies on the whole record.")
         depth = self.actions_left if search_limits.depth is None else min(self.actions_left, search_limits.depth)
-        key, cache_stamp = (member, subgoal.source if subgoal else None), (m.version, self.state.n_actions, search_limits)
+        if frontier and (subgoal is not None or not self.protocol.allows_open):
+            raise RefusedError("A frontier is planned to under a protocol that lets programs leave goals open, without a subgoal.")
+        source = subgoal.source if subgoal else None
+        key, cache_stamp = (member, source, frontier), (m.version, self.state.n_actions, search_limits)
         if key in self._plan_cache and self._plan_cache[key][0] == cache_stamp:
             _, seq, cached_plan = self._plan_cache[key]
             if isinstance(cached_plan, Plan) and seq not in self.state.open_plans:  # another's draw has used up its event
                 self._plan_cache[key] = (cache_stamp, self._append_plan_event(member, cached_plan, subgoal), cached_plan)
             return cached_plan
         program, trajectory, clicks = self._get_program(member), self.record.current, self.world.spec.clicks
-        result = retry_on_host_fault(find_plan, program, trajectory, replace(search_limits, depth=depth), key[1], clicks)
+        result = retry_on_host_fault(find_plan, program, trajectory, replace(search_limits, depth=depth), source, clicks, frontier)
         if isinstance(result, Plan):
             result = self._executor.validate(*result.actions) or result
         if isinstance(result, ProgramError):
@@ -264,7 +270,8 @@ class Session(ProgramQueries, RunAnnotations):
 
     def _find_current_plan(self, m: Member, subgoal_source: str | None) -> tuple[int, Plan] | None:
         """The event of this member's plan (to the subgoal with that source) and the plan: made from here, by what stands now."""
-        cache_stamp, seq, plan = self._plan_cache.get((m.index, subgoal_source), (None, -1, None))
+        entries = [self._plan_cache.get((m.index, subgoal_source, frontier), (None, -1, None)) for frontier in (False, True)]
+        cache_stamp, seq, plan = next((entry for entry in entries if isinstance(entry[2], Plan)), entries[0])
         if not m.admissible or not isinstance(plan, Plan) or cache_stamp is None or seq not in self.state.open_plans:
             return None
         return (seq, plan) if cache_stamp[:2] == (m.version, self.state.n_actions) else None
@@ -310,11 +317,12 @@ class Session(ProgramQueries, RunAnnotations):
             raise RefusedError(f"The program fails on that plan: {rollout.reason}")
         predictions, holds = rollout
         refusal = gate.explain_end_refusal(
-            [prediction.status for prediction in predictions], holds, "the named subgoal" if subgoal else "the goal"
+            self.protocol, predictions, holds, "the named subgoal" if subgoal else "the goal", subgoal is None
         )
         if refusal and self.protocol.needs_hypothesis:
             raise RefusedError(refusal)
-        return Plan(actions, predictions, False, None, 0, 0.0, "given")
+        aim = "subgoal" if subgoal else "frontier" if holds is None else "goal"
+        return Plan(actions, predictions, False, None, 0, 0.0, "given", aim)
 
     def continue_plan(self) -> ExecutionResult:
         """Go on with the plan that was drawn until it ends, any member is falsified, or the run ends."""
@@ -384,7 +392,7 @@ class Session(ProgramQueries, RunAnnotations):
         intent = self.state.intent
         if intent is not None:
             ledger = self.event_log.ledger
-            predictions = {m: Prediction(ledger.get_frame(frame), status) for m, (frame, status) in intent.predictions.items()}
+            predictions = {m: load_prediction(ledger, outcome) for m, outcome in intent.predictions.items()}
             self._executor.send(intent.action, predictions, intent.member)
         else:
             self._executor.after_observation()

@@ -226,6 +226,7 @@ class State:
         if data.trajectory != len(self.record) - (not opens_trajectory):
             raise ValueError("it belongs to another trajectory")
         self.record.extend(action, observation)
+        self.n_unpredicted += data.is_unclaimed
         self.open_plans.clear()
         if action is None:
             return
@@ -247,6 +248,8 @@ class State:
                 member.n_refusals, member.trigger = 0, member.trigger or Trigger.MISMATCH
             elif is_completed and not self.record.is_won:
                 member.trigger, member.n_refusals = Trigger.LEVEL, 0
+            elif intent is not None and _ends_unclaimed(intent.predictions.get(member.index), observation.status):
+                member.trigger, member.n_refusals = member.trigger or Trigger.UNCLAIMED_END, 0
             if intent is not None:
                 member.peer_actions.append(PeerAction(self.n_actions, intent.member, intent.kind.value, (action,)))
 
@@ -300,6 +303,11 @@ class State:
             member.should_simplify = True
         member.trigger = Trigger.SIMPLIFY if member.should_simplify else None
         member.should_simplify = False
+
+
+def _ends_unclaimed(prediction: PredictedOutcome | None, status: Status) -> bool:
+    """Whether the level ended as a prediction had left possible and did not claim."""
+    return prediction is not None and status in (Status.OVER, Status.COMPLETED) and len(prediction.statuses) > 1
 
 
 def fold_events(ledger: Ledger) -> State:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -72,14 +72,15 @@ class Host:
             self.close()
             raise
 
-    def load(self, files: Mapping[str, str]) -> Program | ProgramError:
+    def load(self, files: Mapping[str, str], open_rules: Collection[int] | None = None) -> Program | ProgramError:
         """Load a program once, in a worker that is thrown away: it compiles, imports, and defines the contract's functions.
 
-        Returns a ProgramError where it does not.
+        open_rules: numbers k of the rules Uk under which its renderings may leave cells open, and then its statuses too; None: a
+        protocol under which everything is claimed. Returns a ProgramError where it does not load.
         """
         if sum(map(len, files.values())) > MAX_BYTES:
             return ProgramError("load", f"The program is longer than {MAX_BYTES:,} characters.")
-        program = Program(self, files)
+        program = Program(self, files, open_rules)
         worker = program.start_worker()
         if isinstance(worker, ProgramError):
             return worker
@@ -120,7 +121,8 @@ class Host:
 class Program:
     """A program that loaded once. `files`: file name -> source, bare: a program cannot read what does not count as description."""
 
-    def __init__(self, host: Host, files: Mapping[str, str]) -> None:
+    def __init__(self, host: Host, files: Mapping[str, str], open_rules: Collection[int] | None = None) -> None:
+        self.open_rules = None if open_rules is None else frozenset(open_rules)
         self.files = {name: strip_comments(text) for name, text in files.items()}
         self._host = host
 
@@ -131,7 +133,7 @@ class Program:
         """
         worker = self._host.fork(twin=twin)
         try:
-            fault = worker.load(self.files, ENGINE)
+            fault = worker.load(self.files, ENGINE, self.open_rules)
         except BaseException:
             worker.close()
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -59,9 +59,15 @@ def check_sendable(candidate: Action, shape: tuple[int, ...]) -> None:
         raise ContractError("type", f"The way found holds a click at {position}; the frames here are {shape[0]} x {shape[1]}.")
 
 
-def as_frame(raw: Any, shape: tuple[int, ...]) -> Any:
+def as_optional_bool(value: Any, function: Callable[[Any], Any]) -> bool | None:
+    """Return `value` of `function` as a bool, or None: it leaves open whether. Raises ContractError."""
+    return None if value is None else as_bool(value, function)
+
+
+def as_frame(raw: Any, shape: tuple[int, ...], open_rules: Collection[int] | None = None) -> Any:
     """Return what `render` returned (an array, or rows of numbers) as an array of `shape` that holds nothing but 0..255.
 
+    open_rules: numbers k of the rules Uk of the rulebook; a cell of -k is left open under one of them. None: none may be.
     Raises ContractError.
     """
     try:
@@ -74,10 +80,23 @@ def as_frame(raw: Any, shape: tuple[int, ...]) -> Any:
         raise ContractError("type", f"render returned {description}; a frame is an array of whole numbers from 0 to 255 (uint8).")
     if array.shape != shape:
         raise ContractError("shape", f"render returned shape {array.shape}, the frames here are {shape[0]} x {shape[1]}.")
-    if array.min() < 0 or array.max() > 255:
-        bad_value = array.min() if array.min() < 0 else array.max()
+    lowest, highest = int(array.min()), int(array.max())
+    if highest > 255 or (lowest < 0 and open_rules is None):
+        bad_value = lowest if lowest < 0 else highest
         raise ContractError("type", f"render returned a cell of {bad_value}; a frame holds whole numbers from 0 to 255.")
+    if lowest < 0:
+        unknown = set(np.unique(array[array < 0]).tolist()) - {-number for number in open_rules or ()}
+        if unknown:
+            raise ContractError("type", describe_unknown_open_rule(-max(unknown)))
     return array
+
+
+def describe_unknown_open_rule(number: int) -> str:
+    """Return the sentence about a cell that is left open under a rule that the rulebook does not hold."""
+    return (
+        f"render leaves a cell open under U{number}, and the rulebook has no rule U{number}; write down there what cannot be "
+        f"known (`U{number}. ...`, from U1 to U255), or claim the cell."
+    )
 
 
 def format_value(value: Any) -> str:

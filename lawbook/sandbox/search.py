@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from lawbook.core.record import Action
 from lawbook.sandbox.program_loader import Engine
-from lawbook.sandbox.return_types import ContractError, as_action, as_bool, format_value
+from lawbook.sandbox.return_types import ContractError, as_action, as_bool, as_optional_bool, format_value
 
 _now = time.perf_counter
 _SLOW_NODE_SECONDS = 0.01
@@ -37,22 +37,37 @@ class Bounds(NamedTuple):
 
 
 def search(
-    engine: Engine, state: Any, goal: Callable[[Any], Any] | None, default_actions: Iterable[Action], bounds: Bounds
+    engine: Engine,
+    state: Any,
+    goal: Callable[[Any], Any] | None,
+    default_actions: Iterable[Action],
+    bounds: Bounds,
+    *,
+    is_open: bool = False,
+    frontier: bool = False,
+    visited: Iterable[Any] = (),
 ) -> SearchResult:
     """Search for the way from `state` to `goal` (None: is_goal): breadth-first, or by A* (Hart, Nilsson and Raphael 1968).
 
     A* where the program has a heuristic; its own plan is tried first. Memory that runs out is one more limit. A goal that is also
-    game over counts as a goal. Raises whatever the program raises, and ContractError.
+    game over counts as a goal. is_open: is_goal and is_over may say None; a state where is_goal does ends its branch, one that may
+    be over is passed. frontier: to such a state, in place of a goal, but not to one of `visited`, nor to this one: there it is not
+    known after all. Raises whatever the program raises, and ContractError.
     """
-    goal_test = engine.is_goal if goal is None else goal
-    end_test = engine.is_over if goal is None else _make_end_test(engine)
+    goal_test: Callable[[Any], Any]
+    end_test: Callable[[Any], Any] | None
+    if is_open:
+        goal_test, end_test = _make_open_tests(engine, goal, frontier, [*visited, state])
+    else:
+        goal_test = engine.is_goal if goal is None else goal
+        end_test = engine.is_over if goal is None else _make_end_test(engine)
     get_actions = _ActionGenerator(engine.actions, tuple(default_actions))
     if as_bool(goal_test(state), goal_test):
         return SearchResult([], "bfs", None, 0)
-    if end_test is not None and as_bool(end_test(state), end_test):
+    if not frontier and end_test is not None and as_bool(end_test(state), end_test):
         return SearchResult(None, "bfs", None, 0)
-    if engine.plan is not None and goal is None:
-        own_result = _try_own_plan(engine, state, get_actions, bounds)
+    if engine.plan is not None and goal is None and not frontier:
+        own_result = _try_own_plan(engine, state, goal_test, end_test, bounds)
         if own_result is not None:
             return own_result
     return (_search_breadth_first if engine.heuristic is None else _search_a_star)(
@@ -68,6 +83,26 @@ def _make_end_test(engine: Engine) -> Callable[[Any], bool]:
         return as_bool(is_goal(state), is_goal) or (is_over is not None and as_bool(is_over(state), is_over))
 
     return is_ended
+
+
+def _make_open_tests(
+    engine: Engine, goal: Callable[[Any], Any] | None, frontier: bool, visited: Iterable[Any]
+) -> tuple[Callable[[Any], bool], Callable[[Any], bool]]:
+    """Tests of a state, for the aim and for the end of a branch, where is_goal and is_over may say None."""
+    is_goal, is_over = engine.is_goal, engine.is_over
+    known = set(visited) if frontier else set()
+
+    def is_aim(state: Any) -> bool:
+        if goal is not None:
+            return as_bool(goal(state), goal)
+        return as_optional_bool(is_goal(state), is_goal) is (None if frontier else True) and state not in known
+
+    def is_ended(state: Any) -> bool:
+        if as_optional_bool(is_goal(state), is_goal) is not False and state not in known:
+            return True
+        return is_over is not None and as_optional_bool(is_over(state), is_over) is True
+
+    return is_aim, is_ended
 
 
 class _DeadlineError(Exception):
@@ -249,7 +284,9 @@ def _estimate_cost(engine: Engine, state: Any) -> float:
     raise ContractError("type", f"heuristic returned {format_value(value)}; it must return a number.")
 
 
-def _try_own_plan(engine: Engine, state: Any, get_actions: _ActionGenerator, bounds: Bounds) -> SearchResult | None:
+def _try_own_plan(
+    engine: Engine, state: Any, goal_test: Callable[[Any], Any], end_test: Callable[[Any], Any] | None, bounds: Bounds
+) -> SearchResult | None:
     """The program's own plan, as far as its first goal state; None when it gives none that reaches the goal within the depth."""
     assert engine.plan is not None
     raw = engine.plan(state)
@@ -263,8 +300,8 @@ def _try_own_plan(engine: Engine, state: Any, get_actions: _ActionGenerator, bou
             return None
         actions.append(as_action(item, "plan"))
         state = engine.step(state, actions[-1])
-        if as_bool(engine.is_goal(state), engine.is_goal):
+        if as_bool(goal_test(state), goal_test):
             return SearchResult(actions, "own", None, len(actions))
-        if engine.is_over is not None and as_bool(engine.is_over(state), engine.is_over):
+        if end_test is not None and as_bool(end_test(state), end_test):
             return None
     return None

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from lawbook.core import ipc
-from lawbook.core.record import Action, freeze
+from lawbook.core.record import Action
 from lawbook.core.results import InitialObservation, Limits, NoPlan, Prediction, ProgramError
 from lawbook.errors import HostError
 from lawbook.sandbox.frame_ring import MAX_FRAME_CELLS, MEMORY_BYTES, FrameRing, create_shared_memory
@@ -29,8 +29,8 @@ from lawbook.sandbox.worker_replies import (
     ReplayReceiver,
     decode_fault,
     decode_search_reply,
-    decode_status,
     explain_exit,
+    read_prediction,
 )
 from lawbook.sandbox.zygote_client import Zygote
 
@@ -69,6 +69,7 @@ class Worker:
         self._replay_seconds_left = 2 * step_seconds
         self._start: InitialObservation | None = None  # None: it stands nowhere
         self._has_stepped = False
+        self._open_rules: tuple[int, ...] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -87,9 +88,11 @@ class Worker:
         with contextlib.suppress(BufferError):  # somebody still looks at it; then it goes with the last of them
             self._memory.close()
 
-    def load(self, files: Mapping[str, str], engine: str) -> ProgramError | None:
-        """Import the program. For Program; called once. Returns a ProgramError where it does not load."""
-        reply = self._request({"op": "load", "files": dict(files), "engine": engine}, self._step_seconds, "loading the program")
+    def load(self, files: Mapping[str, str], engine: str, open_rules: Collection[int] | None = None) -> ProgramError | None:
+        """Import the program. For Program; called once. open_rules: see Host.load."""
+        self._open_rules = None if open_rules is None else tuple(sorted(open_rules))
+        request = {"op": "load", "files": dict(files), "engine": engine, "open": self._open_rules}
+        reply = self._request(request, self._step_seconds, "loading the program")
         return reply if isinstance(reply, ProgramError) else None
 
     def run_self_test(self, secret: str, folder: str) -> dict[str, str]:
@@ -119,7 +122,7 @@ class Worker:
             return Replay(np.empty((0, height, width), dtype=np.uint8), (), self._final_fault)
         n_frames = len(actions) + 1
         self._start, self._has_stepped = None, False
-        receiver = ReplayReceiver(FrameRing(self._memory, (height, width)), n_frames, check)
+        receiver = ReplayReceiver(FrameRing(self._memory, (height, width)), n_frames, check, self._open_rules)
         request = {
             "op": "replay",
             "shape": (height, width),
@@ -137,7 +140,14 @@ class Worker:
             self._replay_seconds_left -= time.monotonic() - started_at
         if fault is None and not receiver.stopped:
             self._start = start
-        return Replay(receiver.frames[: receiver.n_received], tuple(receiver.statuses), fault, receiver.stopped)
+        return Replay(
+            receiver.frames[: receiver.n_received],
+            tuple(receiver.statuses),
+            fault,
+            receiver.stopped,
+            receiver.open_frames,
+            receiver.alternatives,
+        )
 
     def step(self, action: Action) -> Prediction | ProgramError:
         """Take one live step from where the worker stands: after a replay, or an earlier step."""
@@ -149,23 +159,27 @@ class Worker:
             return reply
         ring = FrameRing(self._memory, (start.frame.shape[0], start.frame.shape[1]))
         try:
-            return Prediction(freeze(ring.frames[0]), decode_status(ring.statuses[0]))
+            return read_prediction(ring, self._open_rules)
         except BrokenReplyError:
             return self._end_as_broken()
 
-    def check_goal(self, goal: str | None = None) -> bool | ProgramError:
-        """Evaluate is_goal, or the source of `def subgoal(state) -> bool`, on the present state."""
+    def check_goal(self, goal: str | None = None) -> bool | ProgramError | None:
+        """Ask is_goal, or the source of `def subgoal(state) -> bool`, of the present state. None: is_goal leaves it open."""
         self._require_start()
         reply = self._request({"op": "holds", "goal": goal}, self._step_seconds, "is_goal" if goal is None else "subgoal")
         if isinstance(reply, ProgramError):
             return reply
-        return reply["holds"] if isinstance(reply.get("holds"), bool) else self._end_as_broken()
+        holds = reply.get("holds")
+        if isinstance(holds, bool) or (holds is None and self._open_rules is not None and goal is None):
+            return holds
+        return self._end_as_broken()
 
     def search(
-        self, limits: Limits, goal: str | None = None, *, clicks: Collection[int] = ()
+        self, limits: Limits, goal: str | None = None, *, clicks: Collection[int] = (), frontier: bool = False
     ) -> CandidatePlan | NoPlan | ProgramError:
         """Search for the shortest way from the present state to is_goal, or to the source of `def subgoal(state) -> bool`.
 
+        frontier: to the nearest state of which is_goal says None (where it leads is not known), in place of a goal.
         `limits.depth` must be given. clicks: action ids that need x and y, tried only where the program's `actions` says so.
         Raises RuntimeError in a worker that has stepped live: its program may carry traces of that.
         """
@@ -175,7 +189,7 @@ class Worker:
         if limits.depth is None:
             raise RuntimeError("a search needs a depth: the remaining budget")
         bounds = {"nodes": limits.nodes, "depth": limits.depth, "seconds": limits.seconds}
-        request = {"op": "search", "goal": goal, "clicks": tuple(clicks), **bounds}
+        request = {"op": "search", "goal": goal, "clicks": tuple(clicks), "frontier": frontier, **bounds}
         started_at = time.monotonic()
         reply = self._request(request, limits.seconds + self._step_seconds, f"the search (it may take {limits.seconds:g} s)")
         seconds = time.monotonic() - started_at

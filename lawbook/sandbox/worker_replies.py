@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lawbook.core.record import Action, Frame, Status
-from lawbook.core.results import InitialObservation, NoPlan, ProgramError
-from lawbook.sandbox.frame_ring import STATUSES, FrameRing
+from lawbook.core.results import InitialObservation, NoPlan, Prediction, ProgramError
+from lawbook.sandbox.frame_ring import OPEN_FLAG, STATUS_SETS, STATUSES, FrameRing
 from lawbook.sandbox.zygote_server import CHANNEL_BROKEN, OUT_OF_MEMORY
 
-ReplayCheck = Callable[[int, npt.NDArray[np.uint8], Sequence[Status]], bool]
+OpenFrames = Mapping[int, Frame]
+"""By number of a rendering: its cells that are left open, H x W uint8, 0 where claimed, k under rule Uk."""
+Alternatives = Mapping[int, frozenset[Status]]
+"""By number of a rendering: statuses that are left possible besides its own."""
+ReplayCheck = Callable[[int, npt.NDArray[np.uint8], Sequence[Status], OpenFrames, Alternatives], bool]
 
 FAULT_KINDS = ("load", "exception", "memory", "shape", "type", "exit", "forbidden", "subgoal")
 _STATUSES = tuple(Status(value) for value in STATUSES)
+_STATUS_SETS = tuple(tuple(_STATUSES[k] for k in members) for members in STATUS_SETS)
 _SEARCH_LIMITS = (None, "nodes", "depth", "seconds", "memory")
 
 
@@ -41,12 +46,20 @@ class Replay:
 
     frames: k x H x W uint8, the first rendering first, our own copy; statuses: k of them.
     fault: why there are no more, with its `step` (0: initial_state or the first rendering). stopped: `check` returned False.
+    open_frames, alternatives: what renderings leave open, of those that do.
     """
 
     frames: npt.NDArray[np.uint8]
     statuses: tuple[Status, ...]
     fault: ProgramError | None = None
     stopped: bool = False
+    open_frames: OpenFrames = field(default_factory=dict)
+    alternatives: Alternatives = field(default_factory=dict)
+
+    def get_prediction(self, k: int) -> Prediction:
+        """Return rendering `k` (negative: from the end) as a prediction; its frame is a copy."""
+        k = range(len(self.statuses))[k]
+        return Prediction(self.frames[k].copy(), self.statuses[k], self.open_frames.get(k), self.alternatives.get(k, frozenset()))
 
 
 class BrokenReplyError(Exception):
@@ -56,7 +69,10 @@ class BrokenReplyError(Exception):
 class ReplayReceiver:
     """The part of a replay that has been taken so far."""
 
-    def __init__(self, ring: FrameRing, n_total: int, check: ReplayCheck | None) -> None:
+    def __init__(self, ring: FrameRing, n_total: int, check: ReplayCheck | None, open_rules: Collection[int] | None = None) -> None:
+        self._open_rules = open_rules
+        self.open_frames: dict[int, Frame] = {}
+        self.alternatives: dict[int, frozenset[Status]] = {}
         self.ring = ring
         self.n_total = n_total
         self.n_received = 0
@@ -76,12 +92,63 @@ class ReplayReceiver:
         while self.n_received < upto:
             slot = self.n_received % self.ring.capacity
             count = min(upto - self.n_received, self.ring.capacity - slot)
-            statuses = [decode_status(code) for code in self.ring.statuses[slot : slot + count]]
+            codes = bytes(self.ring.statuses[slot : slot + count])
             self.frames[self.n_received : self.n_received + count] = self.ring.frames[slot : slot + count]
-            self.statuses += statuses
+            if self._open_rules is None:
+                self.statuses += [decode_status(code) for code in codes]
+            else:
+                for k, code in enumerate(codes):
+                    self._take_open(self.n_received + k, slot + k, code)
             self.n_received += count
         if self._check is not None and upto > first and not self.stopped:
-            self.stopped = not self._check(first, self.frames[first:upto], self.statuses[first:])
+            frames, statuses = self.frames[first:upto], self.statuses[first:]
+            self.stopped = not self._check(first, frames, statuses, self.open_frames, self.alternatives)
+
+    def _take_open(self, number: int, slot: int, code: int) -> None:
+        """Take in a status code that may be of a set, and the cells left open. Raises BrokenReplyError."""
+        status, alternatives = decode_status_set(code & ~OPEN_FLAG)
+        self.statuses.append(status)
+        if alternatives:
+            self.alternatives[number] = alternatives
+        if code & OPEN_FLAG:
+            self.open_frames[number] = take_open_cells(self.frames[number], self.ring.open_cells[slot], self._open_rules or ())
+
+
+def take_open_cells(frame: Frame, open_cells: Frame, open_rules: Collection[int]) -> Frame:
+    """Take a private copy of the cells that a rendering leaves open; `frame` is made 0 there.
+
+    Raises BrokenReplyError for a rule that is not there: an honest worker has refused that.
+    """
+    plane = open_cells.copy()
+    if not set(np.unique(plane).tolist()) <= {0, *open_rules}:
+        raise BrokenReplyError
+    frame[plane > 0] = 0
+    plane.flags.writeable = False
+    return plane
+
+
+def read_prediction(ring: FrameRing, open_rules: Collection[int] | None) -> Prediction:
+    """Read the first rendering in the ring, copied. open_rules: None where everything must be claimed. Raises BrokenReplyError."""
+    frame, code = ring.frames[0].copy(), ring.statuses[0]
+    open_cells = None
+    if open_rules is None:
+        status, alternatives = decode_status(code), frozenset[Status]()
+    else:
+        status, alternatives = decode_status_set(code & ~OPEN_FLAG)
+        if code & OPEN_FLAG:
+            open_cells = take_open_cells(frame, ring.open_cells[0], open_rules)
+    frame.flags.writeable = False
+    return Prediction(frame, status, open_cells, alternatives)
+
+
+def decode_status_set(code: int) -> tuple[Status, frozenset[Status]]:
+    """Decode the likeliest status and the others left possible. Raises BrokenReplyError."""
+    if code < len(_STATUSES):
+        return _STATUSES[code], frozenset()
+    if code >= len(_STATUSES) + len(_STATUS_SETS):
+        raise BrokenReplyError
+    members = _STATUS_SETS[code - len(_STATUSES)]
+    return members[0], frozenset(members[1:])
 
 
 def decode_status(code: int) -> Status:

@@ -14,9 +14,9 @@ from lawbook.core import ipc
 from lawbook.core.record import Action
 from lawbook.sandbox import confinement, record_script
 from lawbook.sandbox.fault_report import describe_error
-from lawbook.sandbox.frame_ring import FrameRing
+from lawbook.sandbox.frame_ring import OPEN_FLAG, STATUS_SETS, STATUSES, FrameRing
 from lawbook.sandbox.program_loader import SUBGOAL, Engine, compile_subgoal, load_program
-from lawbook.sandbox.return_types import as_bool, as_frame, check_sendable
+from lawbook.sandbox.return_types import as_bool, as_frame, as_optional_bool, check_sendable
 from lawbook.sandbox.search import Bounds, search
 
 REPORT_SECONDS = 0.05
@@ -24,6 +24,7 @@ REPORT_SECONDS = 0.05
 
 _now = time.perf_counter
 _UINT8 = np.dtype(np.uint8)
+_SET_CODES = {frozenset(members): len(STATUSES) + k for k, members in enumerate(STATUS_SETS)}
 _RUNNING, _COMPLETED, _OVER = range(3)  # see frame_ring.STATUSES
 
 
@@ -42,6 +43,8 @@ class ProgramServer:
         self._state: Any = None
         self._ring: FrameRing
         self._available: list[int] = []
+        self._open_rules: frozenset[int] | None = None
+        self._visited: list[Any] = []  # states of the trajectory so far, for a search that goes to none of them again
 
     def serve(self) -> None:
         """Answer requests, each {"op", "n", ...}, with {"n", ...} or {"n", "fault"}. Returns when nobody listens any more."""
@@ -80,6 +83,7 @@ class ProgramServer:
 
     def _load(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
         self._sources = dict(request["files"])
+        self._open_rules = None if request["open"] is None else frozenset(request["open"])
         self._engine = load_program(self._sources, request["engine"])
         return {}
 
@@ -91,13 +95,14 @@ class ProgramServer:
         observation = {"frame": first_frame, "level": request["level"], "available_actions": tuple(request["available"])}
         index, n_unacknowledged = 0, 0
         try:
+            self._visited = []
             state = self._engine.initial_state(observation)
             hash(state)
             self._write_to_ring(state, 0)
             step, write_to_ring, chunk_frames = self._engine.step, self._write_to_ring, ring.chunk_frames
             if request["twice"]:
                 step = _make_double_step(step)
-            chunk_end, report_at = chunk_frames, _now() + REPORT_SECONDS
+            chunk_end, report_at, is_open = chunk_frames, _now() + REPORT_SECONDS, self._open_rules is not None
             for index, action in enumerate(_decode_actions(request["actions"]), 1):
                 if index == chunk_end or _now() > report_at:
                     hash(state)
@@ -107,6 +112,8 @@ class ProgramServer:
                         n_unacknowledged -= 1
                         self._wait_for_go()
                     chunk_end, report_at = index + chunk_frames, _now() + REPORT_SECONDS
+                if is_open:
+                    self._visited.append(state)
                 state = step(state, action)
                 write_to_ring(state, index)
             hash(state)
@@ -129,17 +136,41 @@ class ProgramServer:
         ring, engine = self._ring, self._engine
         at_goal = engine.is_goal(state)
         rendering = engine.render(state)
-        if type(rendering) is not np.ndarray or rendering.dtype is not _UINT8 or rendering.shape != ring.frames.shape[1:]:
-            rendering = as_frame(rendering, ring.frames.shape[1:])
         slot = index % ring.capacity
+        flag = 0
+        if type(rendering) is not np.ndarray or rendering.dtype is not _UINT8 or rendering.shape != ring.frames.shape[1:]:
+            rendering = as_frame(rendering, ring.frames.shape[1:], self._open_rules)
+            if self._open_rules is not None and (is_open := rendering < 0).any():
+                ring.open_cells[slot] = np.where(is_open, -rendering, 0)
+                rendering, flag = np.where(is_open, 0, rendering), OPEN_FLAG
         ring.frames[slot] = rendering
-        status = _RUNNING
-        if at_goal is not False and as_bool(at_goal, engine.is_goal):
-            status = _COMPLETED
-        elif engine.is_over is not None and as_bool(engine.is_over(state), engine.is_over):
-            status = _OVER
-        ring.statuses[slot] = status
+        ring.statuses[slot] = flag | (
+            self._get_status(state, at_goal) if self._open_rules is None else self._get_open_status(state)
+        )
         ring.n_done[0] = index + 1
+
+    def _get_status(self, state: Any, at_goal: Any) -> int:
+        """The status as an index into STATUSES."""
+        engine = self._engine
+        if at_goal is not False and as_bool(at_goal, engine.is_goal):
+            return _COMPLETED
+        if engine.is_over is not None and as_bool(engine.is_over(state), engine.is_over):
+            return _OVER
+        return _RUNNING
+
+    def _get_open_status(self, state: Any) -> int:
+        """The statuses left possible, as the code of their set: is_goal and is_over may say None."""
+        engine = self._engine
+        at_goal = as_optional_bool(engine.is_goal(state), engine.is_goal)
+        if at_goal is True:
+            return _COMPLETED
+        is_over = False if engine.is_over is None else as_optional_bool(engine.is_over(state), engine.is_over)
+        if at_goal is False and is_over is not None:
+            return _OVER if is_over else _RUNNING
+        possible = {_COMPLETED} if at_goal is None else set()
+        possible |= {_OVER} if is_over is not False else set()
+        possible |= {_RUNNING} if is_over is not True else set()
+        return _SET_CODES[frozenset(possible)]
 
     def _step(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
         self._state = self._engine.step(self._state, Action(*request["action"]))
@@ -149,12 +180,24 @@ class ProgramServer:
 
     def _check_goal(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
         goal = self._compile_goal(request) or self._engine.is_goal
-        return {"holds": as_bool(goal(self._state), goal)}
+        result = goal(self._state)
+        return {"holds": as_bool(result, goal) if self._open_rules is None else as_optional_bool(result, goal)}
 
     def _search(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
         bounds = Bounds(request["nodes"], request["depth"], _now() + request["seconds"])
         default_actions = [Action(number) for number in self._available if number not in request["clicks"]]
-        result = search(self._engine, self._state, self._compile_goal(request), default_actions, bounds)
+        is_open = self._open_rules is not None
+        goal = self._compile_goal(request)
+        result = search(
+            self._engine,
+            self._state,
+            goal,
+            default_actions,
+            bounds,
+            is_open=is_open,
+            frontier=is_open and request["frontier"],
+            visited=self._visited,
+        )
         for action in result.actions or ():
             check_sendable(action, self._ring.frames.shape[1:])
         return {**result._asdict(), "keyed": self._engine.key is not None}

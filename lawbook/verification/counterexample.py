@@ -44,8 +44,10 @@ def build_counterexample(
     """
     previous_frame = before if step else None
     mismatch_mask = observed.frame != predicted.frame if compares_frame else np.zeros(observed.frame.shape, dtype=np.bool_)
+    if predicted.open_cells is not None:
+        mismatch_mask &= predicted.open_cells == 0
     regions = _find_regions(mismatch_mask, previous_frame, observed.frame, predicted.frame)
-    sentences = [_describe_place(trajectory, step, level, action), _describe_status(observed.status, predicted.status)]
+    sentences = [_describe_place(trajectory, step, level, action), _describe_status(observed.status, predicted)]
     if regions:
         sentences += [_describe_cells(regions, mismatch_mask, previous_frame, observed.frame, predicted.frame)]
     return Counterexample(
@@ -81,10 +83,14 @@ def _describe_place(trajectory: int, step: int, level: int, action: Action | Non
     return f"{location}, step {step}, action {action}; everything before it was reproduced."
 
 
-def _describe_status(expected: Status, predicted: Status) -> str:
-    if expected is predicted:
+def _describe_status(expected: Status, predicted: Prediction) -> str:
+    if expected is predicted.status:
         return f"The status is {expected}, as predicted."
-    return f"The status is {expected}, but {predicted} was predicted: {_HINTS[expected, predicted]}"
+    if predicted.allows(expected):
+        return f"The status is {expected}, which was left possible."
+    if predicted.alternatives:
+        return f"The status is {expected}, and only {' or '.join(sorted(predicted.statuses))} was left possible."
+    return f"The status is {expected}, but {predicted.status} was predicted: {_HINTS[expected, predicted.status]}"
 
 
 def _describe_cells(

@@ -9,6 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from lawbook.core.record import Action, Frame, Observation, Status
+from lawbook.verification.comparison import is_frame_comparable
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class _StepOutcome:
     def from_observation(
         cls, trajectory: int, step: int, observation: Observation, available: tuple[int, ...] = ()
     ) -> _StepOutcome:
-        if observation.status is Status.COMPLETED:
+        if not is_frame_comparable(observation.status):
             return cls(trajectory, step, observation.status)
         return cls(
             trajectory, step, observation.status, observation.frame.shape, zlib.compress(observation.frame.tobytes(), 1), available

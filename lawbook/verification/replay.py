@@ -6,17 +6,11 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
-
-from lawbook.core.record import Action, Frame, Observation, Record, Status, Trajectory
-from lawbook.core.results import Counterexample, InitialObservation, Prediction, ProgramError, Verdict, VerdictKind
+from lawbook.core.record import Record
+from lawbook.core.results import Counterexample, InitialObservation, ProgramError, Verdict, VerdictKind
 from lawbook.sandbox.host import Program
 from lawbook.sandbox.worker_client import Worker
-from lawbook.verification.counterexample import build_counterexample
-
-COMPARED_FIELDS = ("frame", "status")
-"""What a prediction can be compared on."""
+from lawbook.verification.comparison import COMPARED_FIELDS, TrajectoryComparison
 
 _WARM_UP_STEPS = 50
 """Steps of a trajectory that the second replay goes through beforehand where their number is odd: turned round, the lone or the
@@ -63,134 +57,7 @@ def verify(
             return Verdict(VerdictKind.FAULT, result.reason, fault=result, replayed=n_replayed, seconds=seconds)
 
 
-def compare_prediction(
-    prediction: Prediction,
-    observation: Observation,
-    *,
-    trajectory: int,
-    step: int,
-    level: int,
-    action: Action | None,
-    before: Frame,
-    compared_fields: Collection[str] = COMPARED_FIELDS,
-) -> Counterexample | None:
-    """Compare one live prediction with what came: None where they agree (a few microseconds), else the counterexample.
-
-    step: from 1, and action the one it followed; 0 and None for the first rendering of a trajectory. before: the settled frame
-    before it (H x W uint8). Raises ValueError when the frames have different shapes.
-    """
-    if observation.status is Status.TRUNCATED:
-        return None
-    observed_frame, predicted_frame = observation.frame, prediction.frame
-    if observed_frame.shape != predicted_frame.shape:
-        raise ValueError(
-            f"a prediction of shape {predicted_frame.shape} cannot be compared with a frame of shape {observed_frame.shape}"
-        )
-    compares_frame = "frame" in compared_fields and observation.status is not Status.COMPLETED
-    if (not compares_frame or observed_frame.tobytes() == predicted_frame.tobytes()) and (
-        "status" not in compared_fields or prediction.status is observation.status
-    ):
-        return None
-    return build_counterexample(
-        prediction,
-        Prediction(observed_frame, observation.status),
-        trajectory=trajectory,
-        step=step,
-        level=level,
-        action=action,
-        before=before,
-        compares_frame=compares_frame,
-    )
-
-
 _ADVICE = "Let nothing depend on the order of sets, on hash or id, on time or chance, or on variables beside the state"
-
-
-class TrajectoryComparison:
-    """One trajectory, or its first `steps` steps, against the chunks of its replay as they come.
-
-    actions: what to replay. counterexample: the first difference, once there is one. n_checked: renderings compared so far.
-    """
-
-    def __init__(
-        self, index: int, trajectory: Trajectory, compared_fields: Collection[str] = COMPARED_FIELDS, steps: int | None = None
-    ) -> None:
-        unknown = set(compared_fields) - set(COMPARED_FIELDS)
-        if unknown:
-            raise ValueError(f"nothing is known of comparing {', '.join(sorted(unknown))}")
-        self.index, self.trajectory = index, trajectory
-        statuses = trajectory.statuses[: None if steps is None else steps + 1]
-        if statuses[-1] is Status.TRUNCATED:
-            statuses.pop()
-        self.actions = trajectory.actions[: len(statuses) - 1]
-        self._settled = trajectory.settled_frames
-        self._statuses = statuses if "status" in compared_fields else []
-        self._n_framed = 0 if "frame" not in compared_fields else len(statuses) - (statuses[-1] is Status.COMPLETED)
-        self.n_checked = 0
-        self.counterexample: Counterexample | None = None
-
-    def __call__(self, start: int, frames: npt.NDArray[np.uint8], statuses: Sequence[Status]) -> bool:
-        """Compare renderings `at`, `at` + 1, ... (k x H x W uint8) and their statuses; False at the first difference.
-
-        Raises ValueError when a chunk is missing or not of the record's shape: nothing is ever taken on trust.
-        """
-        end = start + len(frames)
-        if (
-            start != self.n_checked
-            or len(statuses) != len(frames)
-            or frames.shape[1:] != self._settled.shape[1:]
-            or end > len(self)
-        ):
-            raise ValueError(
-                f"renderings {start} to {end} of shape {frames.shape[1:]} do not continue at {self.n_checked} of {len(self)}"
-            )
-        n_comparable = self._n_framed - start
-        offset = _find_first(
-            [
-                find_frame_difference(self._settled[start : min(end, self._n_framed)], frames[: max(n_comparable, 0)]),
-                self._find_status_mismatch(start, statuses),
-            ]
-        )
-        if offset is None:
-            self.n_checked = end
-            return True
-        step = start + offset
-        self.n_checked = step + 1
-        self.counterexample = build_counterexample(
-            Prediction(frames[offset].copy(), statuses[offset]),
-            Prediction(self._settled[step], self.trajectory.statuses[step]),
-            trajectory=self.index,
-            step=step,
-            level=self.trajectory.first.level,
-            action=self.actions[step - 1] if step else None,
-            before=self._settled[max(step - 1, 0)],
-            compares_frame=step < self._n_framed,
-        )
-        return False
-
-    def __len__(self) -> int:
-        """Renderings that a whole replay gives."""
-        return len(self.actions) + 1
-
-    def _find_status_mismatch(self, start: int, statuses: Sequence[Status]) -> int | None:
-        expected = self._statuses[start : start + len(statuses)]
-        if expected == statuses:
-            return None
-        return next(
-            (
-                k
-                for k, (expected_status, status) in enumerate(zip(expected, statuses, strict=False))
-                if expected_status is not status
-            ),
-            None,
-        )
-
-
-def find_frame_difference(expected: npt.NDArray[np.uint8], predicted: npt.NDArray[np.uint8]) -> int | None:
-    """Index of the first frame in which two blocks (k x H x W uint8) differ; None when they are equal."""
-    if np.array_equal(expected, predicted):
-        return None
-    return int(np.argmax((expected != predicted).any(axis=(1, 2))))
 
 
 def _replay_all(
@@ -273,7 +140,3 @@ def _order_trajectories(n_trajectories: int, first: Sequence[int]) -> list[int]:
     if any(not 0 <= k < n_trajectories for k in first):
         raise ValueError(f"there are {n_trajectories} trajectories, so not all of {list(first)}")
     return list(dict.fromkeys([*first, *range(n_trajectories)]))
-
-
-def _find_first(positions: Iterable[int | None]) -> int | None:
-    return min((position for position in positions if position is not None), default=None)

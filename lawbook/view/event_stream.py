@@ -7,7 +7,7 @@ from typing import Any
 
 from lawbook.core.hypothesis import Proposal
 from lawbook.core.record import RESET, Action, ActionKind, Status
-from lawbook.ledger.contents import load_proposal
+from lawbook.ledger.contents import load_prediction, load_proposal
 from lawbook.ledger.events import (
     CallEvent,
     CloseEvent,
@@ -18,11 +18,13 @@ from lawbook.ledger.events import (
     ObserveEvent,
     OpenEvent,
     PlanEvent,
+    PredictedOutcome,
     ProposeEvent,
     VerdictEvent,
 )
 from lawbook.ledger.ledger import Event, Ledger
 from lawbook.runs.state import State
+from lawbook.verification.comparison import is_frame_comparable, is_frame_right
 from lawbook.view.display_events import (
     DisplayEvent,
     MindCalled,
@@ -128,21 +130,20 @@ class DisplayEventBuilder:
             status=status,
             level=observed.level,
             level_before=self._level,
-            exact_by_member={
-                index: self._is_exact(predicted_frame, predicted_status, frame, status)
-                for index, (predicted_frame, predicted_status) in intent.predictions.items()
-            },
+            exact_by_member={index: self._is_exact(prediction, frame, status) for index, prediction in intent.predictions.items()},
         )
 
-    def _is_exact(
-        self, predicted_frame: str, predicted_status: Status, observed_frame: str, observed_status: Status
-    ) -> bool | None:
+    def _is_exact(self, prediction: PredictedOutcome, observed_frame: str, observed_status: Status) -> bool | None:
         """Did a prediction come true? Compared as the gate does, by content: identical frames have one id."""
         if observed_status is Status.TRUNCATED:
             return None
-        if "status" in self._compared_fields and predicted_status != observed_status:
+        if "status" in self._compared_fields and observed_status not in prediction.statuses:
             return False
-        return "frame" not in self._compared_fields or observed_status is Status.COMPLETED or predicted_frame == observed_frame
+        if "frame" not in self._compared_fields or not is_frame_comparable(observed_status) or prediction.frame == observed_frame:
+            return True
+        if prediction.open_cells is None:
+            return False
+        return is_frame_right(load_prediction(self.ledger, prediction), self.ledger.get_frame(observed_frame))
 
     def _build_proposal(self, common_fields: dict[str, Any], judged: VerdictEvent) -> ProposalJudged | None:
         index = judged.member

@@ -39,6 +39,7 @@ _ACTIVITY_BY_TRIGGER = {
     Trigger.REFUSED: "refused: how else?",
     Trigger.SIMPLIFY: "can it be said more simply?",
     Trigger.EXPLORE: "what should be found out?",
+    Trigger.UNCLAIMED_END: "the end came where it was left open: can it be known now?",
 }
 
 

@@ -64,6 +64,7 @@ AMOUNTS = st.floats(0, 1e9) | st.integers(0, 10**9)
 JSON = st.none() | st.booleans() | NUMBERS | TEXTS | st.lists(NUMBERS, max_size=3)
 MAPPINGS = st.dictionaries(TEXTS, JSON, max_size=3)
 STATUSES = st.sampled_from(Status)
+STATUS_SETS = st.frozensets(STATUSES, min_size=1)
 ACTIONS = NUMBERS.map(Action) | st.builds(Action, NUMBERS, NUMBERS, NUMBERS)
 COLOURS = st.lists(st.integers(0, 255), max_size=3).map(tuple)
 REGIONS = st.builds(MismatchRegion, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, COLOURS, COLOURS, COLOURS)
@@ -128,6 +129,7 @@ EVENTS: dict[EventKind, st.SearchStrategy[AnyEvent]] = {
         NUMBERS,
         st.lists(NUMBERS, max_size=7).map(tuple),
         OPTIONAL_IDS,
+        st.booleans(),
     ),
     EventKind.PROPOSE: st.builds(ProposeEvent, NUMBERS, st.sampled_from(Trigger), st.sampled_from(Trigger), NUMBERS, PROPOSALS),
     EventKind.VERDICT: st.builds(VerdictEvent, NUMBERS, st.sampled_from(["proposal", "prediction", "explore"]), VERDICTS),
@@ -138,7 +140,7 @@ EVENTS: dict[EventKind, st.SearchStrategy[AnyEvent]] = {
         OPTIONAL_NUMBERS,
         OPTIONAL_NUMBERS,
         TEXTS,
-        st.dictionaries(NUMBERS, st.builds(PredictedOutcome, IDS, STATUSES), max_size=3),
+        st.dictionaries(NUMBERS, st.builds(PredictedOutcome, IDS, STATUS_SETS, OPTIONAL_IDS), max_size=3),
     ),
     EventKind.PLAN: st.builds(
         PlanEvent,
@@ -151,6 +153,8 @@ EVENTS: dict[EventKind, st.SearchStrategy[AnyEvent]] = {
         st.lists(ACTIONS, max_size=4).map(tuple),
         st.booleans(),
         TEXTS,
+        aim=st.none() | st.sampled_from(["goal", "subgoal", "frontier"]),
+        risk=NUMBERS,
     )
     | st.builds(
         PlanEvent,
@@ -170,7 +174,8 @@ EVENTS: dict[EventKind, st.SearchStrategy[AnyEvent]] = {
         NUMBERS,
         NUMBERS,
         st.none() | st.lists(IDS, max_size=3).map(tuple),
-        st.none() | st.lists(STATUSES, max_size=3).map(tuple),
+        st.none() | st.lists(STATUS_SETS, max_size=3).map(tuple),
+        st.none() | st.lists(OPTIONAL_IDS, max_size=3).map(tuple),
     )
     | st.builds(NoPlanEvent, st.lists(NUMBERS, max_size=3).map(tuple)),
     EventKind.CALL: calls("propose", PROPOSALS)
@@ -241,7 +246,11 @@ def test_a_draw_says_what_is_predicted_where_its_run_says_all_of_it() -> None:
     for body in (DRAWN, DRAWN | frames, DRAWN | frames | statuses):
         event = decode(EventKind.DRAW, body)
         assert isinstance(event, DrawEvent) and encode(event) == body
-        assert event.predictions == ((("a" * 40, Status.RUNNING), ("b" * 40, Status.COMPLETED)) if "ahead_statuses" in body else ())
+        outcomes = (
+            PredictedOutcome("a" * 40, frozenset({Status.RUNNING})),
+            PredictedOutcome("b" * 40, frozenset({Status.COMPLETED})),
+        )
+        assert event.predictions == (outcomes if "ahead_statuses" in body else ())
     for uneven in (DRAWN | statuses, DRAWN | frames | {"ahead_statuses": ["running"]}):
         event = decode(EventKind.DRAW, uneven)
         assert isinstance(event, DrawEvent)
@@ -249,6 +258,43 @@ def test_a_draw_says_what_is_predicted_where_its_run_says_all_of_it() -> None:
             _ = event.predictions
     with pytest.raises(MalformedEventError, match="cannot be read"):
         decode(EventKind.DRAW, DRAWN | frames | {"ahead_statuses": ["running", "sleeping"]})
+
+
+INTENDED = {"action": [1], "sort": "probe", "member": 0, "plan": None, "question": "?"}
+
+
+@pytest.mark.parametrize(
+    ("packed", "expected"),
+    [
+        (["a", "over"], PredictedOutcome("a", frozenset({Status.OVER}))),
+        (["a", ["running"], "b"], PredictedOutcome("a", frozenset({Status.RUNNING}), "b")),
+        (["a", ["running", "over"], None], PredictedOutcome("a", frozenset({Status.OVER, Status.RUNNING}))),
+        (["a", ["completed", "over"], "b"], PredictedOutcome("a", frozenset({Status.OVER, Status.COMPLETED}), "b")),
+    ],
+)
+def test_a_prediction_is_a_pair_where_all_is_claimed(packed: list[Any], expected: PredictedOutcome) -> None:
+    body = INTENDED | {"predictions": {"0": packed}}
+    event = decode(EventKind.INTEND, body)
+    assert isinstance(event, IntendEvent) and event.predictions == {0: expected} and encode(event) == body
+    assert expected.status.value == (packed[1] if len(packed) == 2 else packed[1][0]) and expected.is_whole == (len(packed) == 2)
+
+
+@pytest.mark.parametrize(
+    "packed", [[], ["a"], ["a", []], ["a", [], None], ["a", "over", None], ["a", ["over", "over"], None], ["a", ["over"], 1]]
+)
+def test_a_prediction_that_is_none_is_told(packed: list[Any]) -> None:
+    with pytest.raises(MalformedEventError, match="cannot be read"):
+        decode(EventKind.INTEND, INTENDED | {"predictions": {"0": packed}})
+
+
+def test_a_draw_says_where_cells_and_statuses_are_left_open() -> None:
+    body = DRAWN | {"ahead": ["a", "b"], "ahead_statuses": [["running", "over"], "completed"], "ahead_open": ["c", None]}
+    event = decode(EventKind.DRAW, body)
+    assert isinstance(event, DrawEvent) and encode(event) == body
+    assert event.predictions == (
+        PredictedOutcome("a", frozenset({Status.RUNNING, Status.OVER}), "c"),
+        PredictedOutcome("b", frozenset({Status.COMPLETED})),
+    )
 
 
 OPTIONAL = {
@@ -261,6 +307,10 @@ OPTIONAL = {
     "unusable",
     "ahead",
     "ahead_statuses",
+    "ahead_open",
+    "unclaimed",
+    "aim",
+    "risk",
     "request",
     "failed",
     "by",

@@ -77,7 +77,7 @@ class _Run:
         if completes:
             self.level += 1
         predicted = self.ledger.put_frame(before if wrong else after)
-        self._event(IntendEvent(action, ActionKind.PLAN, 0, plan, "", {0: PredictedOutcome(predicted, status)}))
+        self._event(IntendEvent(action, ActionKind.PLAN, 0, plan, "", {0: PredictedOutcome(predicted, frozenset({status}))}))
         self.step += 1
         step, trajectory = self.step, self.trajectory
         self._observe(action, status)

@@ -17,8 +17,9 @@ from lawbook.core.record import RESET, Action, Observation, Record, Status, Traj
 from lawbook.core.results import Counterexample, InitialObservation, Prediction, ProgramError, Verdict, VerdictKind
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification import replay as module
+from lawbook.verification.comparison import COMPARED_FIELDS, TrajectoryComparison, compare_prediction, find_frame_difference
 from lawbook.verification.counterexample import MAX_REGIONS, build_counterexample
-from lawbook.verification.replay import COMPARED_FIELDS, TrajectoryComparison, compare_prediction, find_frame_difference, verify
+from lawbook.verification.replay import verify
 
 R, C, O, T = Status.RUNNING, Status.COMPLETED, Status.OVER, Status.TRUNCATED  # noqa: E741
 SHAPE = (2, 3)

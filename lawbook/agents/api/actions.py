@@ -80,7 +80,7 @@ def verify(context: CommandContext) -> CommandResult:
     problem = validate_files(hypothesis)
     if problem:
         raise RefusedError(problem)
-    program = session.host.load(hypothesis.files)
+    program = session.host.load(hypothesis.files, session.protocol.find_open_rules(hypothesis.rulebook))
     if isinstance(program, ProgramError):
         return CommandResult(f"The program does not load: {program.reason}", REFUSED)
     last_counterexample = session.get_counterexample(context.member)
@@ -126,7 +126,8 @@ def simulate(context: CommandContext, actions: Sequence[str], at: str = "now", b
     if len(chosen_actions) > MAX_SIMULATED_ACTIONS:
         raise UsageError(f"{len(chosen_actions):,} actions are too many to look at; simulate at most {MAX_SIMULATED_ACTIONS}.")
     recorded = session.record.trajectories[trajectory]
-    program = session.host.load(context.workspace.read_program())
+    hypothesis = context.read_hypothesis()
+    program = session.host.load(hypothesis.files, session.protocol.find_open_rules(hypothesis.rulebook))
     if isinstance(program, ProgramError):
         raise RefusedError(f"The program does not load: {program.reason}")
     rollout = roll(program, session.get_prefix(trajectory, step), chosen_actions)

@@ -32,6 +32,7 @@ _TRIGGER_SENTENCES = {
     Trigger.NO_PLAN: "The program holds on the whole record, and the search finds no way to its goal from here.",
     Trigger.REFUSED: "The last proposal was refused.",
     Trigger.EXPLORE: "No plan leads to a goal from here.",
+    Trigger.UNCLAIMED_END: "The level ended where the program had left open whether it would; say so if it can be known now.",
 }
 
 

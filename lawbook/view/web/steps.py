@@ -83,8 +83,8 @@ def _describe_step(run_index: RunIndex, step: Step) -> Json:
         "status": event.status.value,
         "was": event.level_before,
         "predicted": {
-            str(member): {"frame": predicted_frame, "status": status.value, "exact": event.exact_by_member[member]}
-            for member, (predicted_frame, status) in predictions
+            str(member): {"frame": outcome.frame, "status": outcome.status.value, "exact": event.exact_by_member[member]}
+            for member, outcome in predictions
         },
         "line": format_one_line(event.line, 300),
     }
@@ -108,7 +108,7 @@ def list_frame_ids(run_index: RunIndex, first: int, last: int) -> list[str]:
     for step in _slice_steps(run_index, first, last):
         frame_ids[step.frames[-1]] = None
         if step.event is not None:
-            frame_ids.update((predicted_frame, None) for predicted_frame, _ in step.event.intent.predictions.values())
+            frame_ids.update((prediction.frame, None) for prediction in step.event.intent.predictions.values())
     return list(frame_ids)
 
 
