@@ -110,7 +110,7 @@ class Telling:
         completed = self.last is not None and self.last.status is Status.COMPLETED and not self.won
         self.trajectory += completed + (action == RESET)
         self.actions += action is not None
-        self.last = Observation(line.frames, status, level, line.available)
+        self.last = Observation(line.frames, status, level, line.available, line.reward)
         return Told(action, self.last, self.trajectory)
 
 
@@ -300,6 +300,7 @@ def lines(ledger: Ledger) -> Iterator[str]:
                 available=seen.available,
                 full_reset=reset and (since == 0 or won),
                 truncated=seen.status is Status.TRUNCATED,
+                reward=seen.reward,
             )
         yield recording_format.written(rest, seen.frames)
         won = seen.status is Status.COMPLETED and levels is not None and seen.level >= levels

@@ -65,12 +65,14 @@ class Observation:
     status: where the action left the level.
     level: the level now being played, from 0 (after COMPLETED: the next).
     available: ids of the actions the world accepts now, RESET aside.
+    reward: what the action paid; 0 where a world pays nothing.
     """
 
     frames: Sequence[Frame]
     status: Status
     level: int
     available: tuple[int, ...]
+    reward: float = 0.0
 
     @property
     def frame(self) -> Frame:
@@ -127,7 +129,9 @@ class Trajectory:
             self._settled = grown
         self._settled[n] = observation.frame
         kept = _Kept(self, n, observation.frames[:-1])
-        self.steps.append((action, Observation(kept, observation.status, observation.level, observation.available)))
+        self.steps.append(
+            (action, Observation(kept, observation.status, observation.level, observation.available, observation.reward))
+        )
 
     def frame(self, n: int) -> Frame:
         """The settled frame after `n` steps, H x W uint8, read-only."""

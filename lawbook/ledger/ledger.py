@@ -357,6 +357,7 @@ def pack_observation(ledger: Ledger, observation: Observation, action: Action | 
         "status": observation.status.value,
         "level": observation.level,
         "available": list(observation.available),
+        **({"reward": observation.reward} if observation.reward else {}),
     }
 
 
@@ -364,7 +365,8 @@ def read_observation(ledger: Ledger, body: Mapping[str, Any]) -> Observation:
     """The observation of an OBSERVE body; animation frames are read when they are looked at. Raises UsageError when it is none."""
     try:
         frames = StoredFrames(ledger, body["frames"], ledger.frame(body["frames"][-1]))
-        return Observation(frames, Status(body["status"]), body["level"], tuple(body["available"]))
+        reward = float(body.get("reward", 0.0))
+        return Observation(frames, Status(body["status"]), body["level"], tuple(body["available"]), reward)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise UsageError(f"An observation in the ledger {ledger.path} cannot be read ({error!r}); it has been altered.") from error
 

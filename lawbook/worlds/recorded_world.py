@@ -14,7 +14,7 @@ def parted(world: World, recorded: Iterable[tuple[Action | None, Observation]]) 
     """Send what was sent (None: the world was opened) to a world that has just been made.
 
     Returns where it shows something else than is on record, in words; None when it shows the same to the end. Frames of
-    animations, statuses, levels and available actions count as much as settled frames. Raises WorldError where it fails.
+    animations, statuses, levels, available actions and rewards count as much as settled frames. Raises WorldError where it fails.
     """
     for number, (action, expected) in enumerate(recorded):
         seen = world.reset() if action is None or action == RESET else world.step(action)
@@ -24,7 +24,7 @@ def parted(world: World, recorded: Iterable[tuple[Action | None, Observation]]) 
 
 
 def _difference(seen: Observation, expected: Observation) -> str:
-    for what in ("status", "level", "available"):
+    for what in ("status", "level", "available", "reward"):
         one, other = getattr(seen, what), getattr(expected, what)
         if one != other:
             return f"{what} {one}, and {other} is on record"

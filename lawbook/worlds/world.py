@@ -20,6 +20,7 @@ class WorldSpec:
     replayable: after a crash the state can be rebuilt by sending the recorded actions again (local worlds). Otherwise an action
     in doubt is asked about (see Rejoinable); where that settles nothing, it is counted as billed and the run stops.
     ticket: what a world that lives elsewhere needs to take up this play again after a crash; no secret, and for nobody else.
+    frameskip, opening: frames that its emulator draws for an action, and before each first observation (see `count_frames`).
     """
 
     shape: tuple[int, int]
@@ -31,6 +32,13 @@ class WorldSpec:
     palette: str = "arc"
     replayable: bool = True
     ticket: str = ""
+    frameskip: int = 1
+    opening: int = 0
+
+    def count_frames(self, steps: int, starts: int) -> int:
+        """Emulator frames that `steps` actions (RESET aside) took from `starts` beginnings, the first opening and every RESET. At
+        most: the action that ends an episode may end it before its last frame."""
+        return self.frameskip * steps + self.opening * starts
 
 
 class World(Protocol):
