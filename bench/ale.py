@@ -78,9 +78,7 @@ def main() -> None:
     print(f"  bare emulator: {one:.2f} ms an action; through the world's process: {other:.2f} (median), {p99:.2f} (p99)")
     if resets:
         print(f"  a reset, which loads the game anew: {1e3 * statistics.median(resets):.0f} ms (median of {len(resets)})")
-    print(
-        f"  memory of the world's process and ours: {before:.0f} MB after 200 actions, {after:.0f} at the end: {after - before:+.0f} MB"
-    )
+    print(f"  memory of both processes: {before:.0f} MB after 200 actions, {after:.0f} at the end: {after - before:+.0f} MB")
 
 
 if __name__ == "__main__":
