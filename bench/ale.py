@@ -20,7 +20,8 @@ from lawbook.worlds.process import WorldProcess
 try:
     from ale_py import ALEInterface, LoggerMode, roms
 except ImportError:
-    raise SystemExit("ale-py is not installed; pip install '.[ale]' brings it.") from None
+    print("ale-py is not installed; pip install '.[ale]' brings it.")
+    raise SystemExit(0) from None
 
 FRAMESKIP = 4
 
