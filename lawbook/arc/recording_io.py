@@ -27,7 +27,7 @@ from lawbook.runs.folder import RunConfig, RunFolder, collect_versions
 from lawbook.runs.state import RunOutcome
 from lawbook.worlds.address import WorldAddress, check_scheme
 from lawbook.worlds.arcengine_outcome import STATES, interpret_state
-from lawbook.worlds.world import WorldSpec
+from lawbook.worlds.world import WorldSpec, pack_spec
 
 _GZIP = b"\x1f\x8b"
 _LINES_PER_COMMIT = 100
@@ -110,7 +110,7 @@ class RecordingReader:
         follows_completion = self.last_observation is not None and self.last_observation.status is Status.COMPLETED and not self.won
         self.trajectory += follows_completion + (action == RESET)
         self.n_actions += action is not None
-        self.last_observation = Observation(line.frames, status, level, line.available)
+        self.last_observation = Observation(line.frames, status, level, line.available, line.reward)
         return RecordedStep(action, self.last_observation, self.trajectory)
 
 
@@ -220,7 +220,7 @@ def _write_events(ledger: Ledger, file: Path, summary: RecordingSummary, config:
     opening = {
         "run": asdict(config),
         "versions": collect_versions(),
-        "spec": asdict(summary.spec),
+        "spec": pack_spec(summary.spec),
         "sandbox": {"level": "", "facts": {}},
         "recording": {"game": summary.game, "guid": summary.guid, "digest": summary.digest},
     }
@@ -300,6 +300,7 @@ def format_lines(ledger: Ledger) -> Iterator[str]:
                 available=observation.available,
                 full_reset=reset and (steps_in_level == 0 or won),
                 truncated=observation.status is Status.TRUNCATED,
+                reward=observation.reward,
             )
         yield recording_format.format_line(rest, observation.frames)
         won = observation.status is Status.COMPLETED and levels is not None and observation.level >= levels

@@ -377,6 +377,7 @@ def pack_observation(ledger: Ledger, observation: Observation, action: Action | 
         "status": observation.status.value,
         "level": observation.level,
         "available": list(observation.available),
+        **({"reward": observation.reward} if observation.reward else {}),
     }
 
 
@@ -387,7 +388,8 @@ def read_observation(ledger: Ledger, body: Mapping[str, Any]) -> Observation:
     """
     try:
         frames = StoredFrames(ledger, body["frames"], ledger.get_frame(body["frames"][-1]))
-        return Observation(frames, Status(body["status"]), body["level"], tuple(body["available"]))
+        reward = float(body.get("reward", 0.0))
+        return Observation(frames, Status(body["status"]), body["level"], tuple(body["available"]), reward)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise UsageError(f"An observation in the ledger {ledger.path} cannot be read ({error!r}); it has been altered.") from error
 

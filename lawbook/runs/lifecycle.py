@@ -28,7 +28,7 @@ from lawbook.scoring.billing import count_run
 from lawbook.worlds.address import WorldAddress, world_environment
 from lawbook.worlds.process import WorldProcess
 from lawbook.worlds.recorded_world import describe_replay_difference
-from lawbook.worlds.world import World
+from lawbook.worlds.world import World, pack_spec
 
 
 @contextmanager
@@ -147,7 +147,7 @@ def _build_session(event_log: EventLog, world: World, host: Host, git: GitVersio
 def _build_opening(config: RunConfig, world: World, host: Host) -> dict[str, Any]:
     """The body of an OPEN event: what was asked for, and what it runs on. A resumed run has one for each time it was taken up."""
     sandbox = {"level": host.sandbox.level, "facts": dict(host.sandbox.facts)}
-    return {"run": asdict(config), "versions": collect_versions(), "spec": asdict(world.spec), "sandbox": sandbox}
+    return {"run": asdict(config), "versions": collect_versions(), "spec": pack_spec(world.spec), "sandbox": sandbox}
 
 
 def _restore_world(session: Session, world: WorldProcess) -> None:
