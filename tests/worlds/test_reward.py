@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from lawbook.ledger.ledger import EventKind, Ledger, pack_observation, read_obse
 from lawbook.runs.folder import list_runs
 from lawbook.worlds.process import WorldProcess
 from lawbook.worlds.recorded_world import describe_replay_difference
+from lawbook.worlds.world import WorldSpec, pack_spec
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PLAY = ("--mind", "random", "--protocol", "vanilla")
@@ -49,6 +51,16 @@ def test_the_frames_of_an_emulator_can_be_counted() -> None:
         assert world.spec.count_frames(steps=100, starts=4) == 212
     with WorldProcess("demo:maze") as world:
         assert world.spec.count_frames(steps=100, starts=4) == 100
+
+
+def test_an_opening_says_frames_only_where_there_are_any_to_say() -> None:
+    grid = WorldSpec(shape=(1, 2), actions=(1, 2))
+    packed = pack_spec(grid)
+    assert "frameskip" not in packed and "opening" not in packed and WorldSpec(**packed) == grid
+    for fields in ({"frameskip": 4}, {"opening": 7}, {"frameskip": 4, "opening": 7}):
+        packed = pack_spec(replace(grid, **fields))
+        assert {name: packed[name] for name in ("frameskip", "opening") if name in packed} == fields
+        assert WorldSpec(**packed) == replace(grid, **fields)
 
 
 def test_the_ledger_keeps_a_reward_and_a_body_without_one_is_as_it_was(tmp_path: Path) -> None:
