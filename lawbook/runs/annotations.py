@@ -1,4 +1,4 @@
-"""What is written into a run and decides nothing: notes, a person's words, costs, how agents are confined."""
+"""Annotations: what is written into a run and decides nothing: notes, a person's words, costs, how agents are confined."""
 
 from __future__ import annotations
 

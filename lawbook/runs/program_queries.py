@@ -1,4 +1,4 @@
-"""What programs and scripts can be asked without changing anything: the half of a session that runs code and writes nothing."""
+"""Queries of programs and scripts: the half of a session that runs code and writes nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ProgramQueries(RunQueries):
     _predictor: LivePredictor
 
     def run_python(self, code: str) -> str:
-        """What `code` prints, run over the record in the sandbox (analysis.GUIDE says what it finds there). Changes nothing."""
+        """Run `code` over the record in the sandbox; return what it prints. Changes nothing. See record_scripts.GUIDE."""
         return record_scripts.run_script(self.host, self.record, validation.validate_text(code, "The code"))
 
     def verify(self, member: int = 0) -> Verdict:
@@ -38,7 +38,7 @@ class ProgramQueries(RunQueries):
     def simulate(
         self, actions: Sequence[Action], member: int = 0, trajectory: int = -1, step: int | None = None
     ) -> tuple[Prediction, ...]:
-        """What this member's program says `actions` would show, from the present or from after `step` actions of a trajectory.
+        """Return what this member's program says `actions` would show, from the present or after `step` actions of a trajectory.
 
         Any program that was once accepted may be asked, falsified or not. Nothing is sent. Raises RefusedError.
         """

@@ -82,7 +82,7 @@ class RunQueries:
         return [m.index for m in self.state.members if m.is_due]
 
     def pick_explorer(self) -> int | None:
-        """Whose mind explores: an admissible member, else any, drawn. None: nothing may be sent any more without a model."""
+        """Pick the member whose mind explores: an admissible one, else any, drawn. None: nothing may be sent without a model."""
         allowance = self.protocol.get_allowance(self.budget)
         if not self.list_admissible_members() and allowance is not None and self.state.n_unpredicted >= allowance:
             return None
