@@ -125,7 +125,11 @@ def _encode_observe(event: ObserveEvent) -> Body:
         "level": event.level,
         "available": list(event.available),
     }
-    return body if event.line is None else {**body, "line": event.line}
+    if event.reward:
+        body["reward"] = event.reward
+    if event.line is not None:
+        body["line"] = event.line
+    return body
 
 
 def _decode_observe(body: Mapping[str, Any]) -> ObserveEvent:
@@ -140,6 +144,7 @@ def _decode_observe(body: Mapping[str, Any]) -> ObserveEvent:
         check_number(body["level"]),
         check_numbers(body["available"]),
         check_text(body["line"]) if "line" in body else None,
+        float(check_amount(body["reward"])) if "reward" in body else 0.0,
     )
 
 

@@ -128,6 +128,7 @@ EVENTS: dict[EventKind, st.SearchStrategy[AnyEvent]] = {
         NUMBERS,
         st.lists(NUMBERS, max_size=7).map(tuple),
         OPTIONAL_IDS,
+        st.one_of(st.just(0.0), st.floats(-1e9, 1e9)),
     ),
     EventKind.PROPOSE: st.builds(ProposeEvent, NUMBERS, st.sampled_from(Trigger), st.sampled_from(Trigger), NUMBERS, PROPOSALS),
     EventKind.VERDICT: st.builds(VerdictEvent, NUMBERS, st.sampled_from(["proposal", "prediction", "explore"]), VERDICTS),
