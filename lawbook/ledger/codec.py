@@ -17,6 +17,7 @@ from lawbook.ledger.body_parts import (
     Body,
     check_amount,
     check_bool,
+    check_finite,
     check_mapping,
     check_number,
     check_number_or_none,
@@ -126,7 +127,7 @@ def _encode_observe(event: ObserveEvent) -> Body:
         "available": list(event.available),
     }
     if event.reward:
-        body["reward"] = event.reward
+        body["reward"] = float(event.reward)
     if event.line is not None:
         body["line"] = event.line
     return body
@@ -144,7 +145,7 @@ def _decode_observe(body: Mapping[str, Any]) -> ObserveEvent:
         check_number(body["level"]),
         check_numbers(body["available"]),
         check_text(body["line"]) if "line" in body else None,
-        float(check_amount(body["reward"])) if "reward" in body else 0.0,
+        check_finite(body["reward"]) if "reward" in body else 0.0,
     )
 
 

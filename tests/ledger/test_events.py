@@ -259,6 +259,7 @@ OPTIONAL = {
     "caps",
     "recording",
     "line",
+    "reward",
     "unusable",
     "ahead",
     "ahead_statuses",
