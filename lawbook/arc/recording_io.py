@@ -29,7 +29,7 @@ from lawbook.protocols.protocol import get_protocol
 from lawbook.runs.folder import RunConfig, RunFolder, collect_versions
 from lawbook.worlds.address import WorldAddress, check_scheme
 from lawbook.worlds.arcengine_outcome import STATES, interpret_state
-from lawbook.worlds.world import WorldSpec
+from lawbook.worlds.world import WorldSpec, pack_spec
 
 _GZIP = b"\x1f\x8b"
 _LINES_PER_COMMIT = 100
@@ -112,7 +112,7 @@ class RecordingReader:
         follows_completion = self.last_observation is not None and self.last_observation.status is Status.COMPLETED and not self.won
         self.trajectory += follows_completion + (action == RESET)
         self.n_actions += action is not None
-        self.last_observation = Observation(line.frames, status, level, line.available)
+        self.last_observation = Observation(line.frames, status, level, line.available, line.reward)
         return RecordedStep(action, self.last_observation, self.trajectory)
 
 
@@ -221,7 +221,7 @@ def _write_events(ledger: Ledger, file: Path, summary: RecordingSummary, config:
     reader, count = RecordingReader(), 0
     opening = OpenEvent(
         RecordedSettings(asdict(config)),
-        RecordedSpec(asdict(summary.spec)),
+        RecordedSpec(pack_spec(summary.spec)),
         collect_versions(),
         RecordedSandbox("", {}),
         recording=RecordingSource(summary.game, summary.guid, summary.digest),
@@ -302,6 +302,7 @@ def format_lines(ledger: Ledger) -> Iterator[str]:
                 available=observation.available,
                 full_reset=reset and (steps_in_level == 0 or won),
                 truncated=observation.status is Status.TRUNCATED,
+                reward=observation.reward,
             )
         yield recording_format.format_line(rest, observation.frames)
         won = completes_last_level(observation, levels)

@@ -73,12 +73,14 @@ class Observation:
     status: of the level after the action.
     level: the level now being played, from 0 (after COMPLETED: the next).
     available: ids of the actions the world accepts now, RESET aside.
+    reward: what the action paid; 0 where a world pays nothing.
     """
 
     frames: Sequence[Frame]
     status: Status
     level: int
     available: tuple[int, ...]
+    reward: float = 0.0
 
     @property
     def frame(self) -> Frame:
@@ -136,7 +138,9 @@ class Trajectory:
             self._settled = enlarged
         self._settled[n] = observation.frame
         frames = _StoredFrames(self, n, observation.frames[:-1])
-        self.steps.append((action, Observation(frames, observation.status, observation.level, observation.available)))
+        self.steps.append(
+            (action, Observation(frames, observation.status, observation.level, observation.available, observation.reward))
+        )
 
     def get_frame(self, n: int) -> Frame:
         """Return the settled frame after `n` steps, H x W uint8, read-only."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -180,6 +181,12 @@ def check_numbers(values: Any) -> tuple[int, ...]:
 def check_amount(value: Any) -> float:
     if type(value) is not float and type(value) is not int:
         raise TypeError(f"{value!r} where an amount belongs")
+    return value
+
+
+def check_finite(value: Any) -> float:
+    if type(value) is not float or not math.isfinite(value):
+        raise TypeError(f"{value!r} where a finite amount belongs")
     return value
 
 

@@ -17,6 +17,7 @@ from lawbook.ledger.body_parts import (
     Body,
     check_amount,
     check_bool,
+    check_finite,
     check_mapping,
     check_number,
     check_number_or_none,
@@ -128,6 +129,8 @@ def _encode_observe(event: ObserveEvent) -> Body:
         "level": event.level,
         "available": list(event.available),
     }
+    if event.reward:
+        body["reward"] = float(event.reward)
     if event.line is not None:
         body["line"] = event.line
     if event.is_unclaimed:
@@ -147,6 +150,7 @@ def _decode_observe(body: Mapping[str, Any]) -> ObserveEvent:
         check_number(body["level"]),
         check_numbers(body["available"]),
         check_text(body["line"]) if "line" in body else None,
+        check_finite(body["reward"]) if "reward" in body else 0.0,
         check_bool(body.get("unclaimed", False)),
     )
 

@@ -44,13 +44,14 @@ def store_observation(ledger: Ledger, observation: Observation, action: Action |
     trajectory: index of the one this step belongs to; of the new one after an opening or RESET.
     """
     frames = tuple(ledger.put_frame(frame) for frame in observation.frames)
-    return ObserveEvent(trajectory, action, frames, observation.status, observation.level, tuple(observation.available))
+    available, reward = tuple(observation.available), observation.reward
+    return ObserveEvent(trajectory, action, frames, observation.status, observation.level, available, reward=reward)
 
 
 def load_observation(ledger: Ledger, event: ObserveEvent) -> Observation:
     """The observation of an event; animation frames are read when they are looked at. Raises UsageError when one is not there."""
     frames = StoredFrames(ledger, event.frames, ledger.get_frame(event.frames[-1]))
-    return Observation(frames, event.status, event.level, event.available)
+    return Observation(frames, event.status, event.level, event.available, event.reward)
 
 
 def load_steps(ledger: Ledger) -> Iterator[tuple[Action | None, Observation]]:

@@ -130,8 +130,8 @@ class ObserveEvent:
     """What came back. action: that led to it, None when the world was opened. frames: ids, the settled one last.
 
     trajectory: index of the one this step belongs to; of the new one after an opening or RESET. level: now being played, from 0.
-    line: id of the rest of the recording's line that it was imported from. is_unclaimed: what changed had been left open
-    altogether, so that its action counts as sent without a prediction.
+    line: id of the rest of the recording's line that it was imported from. reward: what the action paid. is_unclaimed: what changed
+    had been left open altogether, so that its action counts as sent without a prediction.
     """
 
     trajectory: int
@@ -141,6 +141,7 @@ class ObserveEvent:
     level: int
     available: tuple[int, ...]
     line: str | None = None
+    reward: float = 0.0
     is_unclaimed: bool = False
 
 

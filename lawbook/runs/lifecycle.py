@@ -29,7 +29,7 @@ from lawbook.scoring.billing import count_run
 from lawbook.worlds.address import WorldAddress, world_environment
 from lawbook.worlds.process import WorldProcess
 from lawbook.worlds.recorded_world import describe_replay_difference
-from lawbook.worlds.world import World
+from lawbook.worlds.world import World, pack_spec
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def _build_session(event_log: EventLog, world: World, host: Host, git: GitVersio
 
 def _build_opening(config: RunConfig, world: World, host: Host) -> OpenEvent:
     """What was asked for, and what it runs on. A resumed run has one for each time it was taken up."""
-    settings, spec = RecordedSettings(asdict(config)), RecordedSpec(asdict(world.spec))
+    settings, spec = RecordedSettings(asdict(config)), RecordedSpec(pack_spec(world.spec))
     return OpenEvent(settings, spec, collect_versions(), RecordedSandbox(host.sandbox.level, dict(host.sandbox.facts)))
 
 

@@ -133,8 +133,9 @@ def test_nothing_stays_behind(met: dict[str, Met], user: str) -> None:
 
 def _run(met: dict[str, Met], user: str) -> Met:
     if user not in met:
-        why = "whoever runs this is an ordinary user already" if os.geteuid() else "nobody can run a Python here"
-        pytest.skip(why)
+        if os.geteuid() == 0:  # not skipped: half of the suite would be gone unnoticed
+            pytest.fail("the user nobody cannot run this project's Python here (see support/ordinary.py)")
+        pytest.skip("whoever runs this is an ordinary user already")
     return met[user]
 
 
