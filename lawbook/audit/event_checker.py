@@ -183,6 +183,7 @@ class EventAudit:
         dict(body["sandbox"]["facts"])
         if not self.openings:
             self.protocol, self.record = get_protocol(run["protocol"]), Record(spec.levels)
+            self._determinism_checker = DeterminismChecker(sees_animation=self.protocol.allows_open)
             self.hypothesis_audit = HypothesisAudit(self.ledger, self.record, self.protocol, run, self._report)
         else:
             if not body.get("resumed"):
@@ -288,7 +289,8 @@ class EventAudit:
         self.hypothesis_audit.on_action(
             intent.plan_seq if intent else None, not opens_trajectory and observation.status is Status.RUNNING
         )
-        outcomes = {RunOutcome.NONDETERMINISTIC: contradiction is not None and not is_imported, RunOutcome.WON: self.record.is_won}
+        is_ended = contradiction is not None and not is_imported and not self.protocol.allows_open
+        outcomes = {RunOutcome.NONDETERMINISTIC: is_ended, RunOutcome.WON: self.record.is_won}
         outcomes[RunOutcome.BUDGET] = self.record.n_actions >= self.run["budget"]
         self._due_outcome = next((outcome for outcome, is_reached in outcomes.items() if is_reached), None)
 

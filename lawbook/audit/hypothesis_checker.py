@@ -29,7 +29,8 @@ class HypothesisLifetime:
     """A version while it might steer: from its acceptance until it fell, was replaced, or the ledger ends.
 
     accepted: the event of its verdict. until: the record that it must reproduce. fatal_prediction: (trajectory, step, prediction) that it
-    is recorded to have predicted where it fell, None where it fell in another way or did not.
+    is recorded to have predicted where it fell, None where it fell in another way or did not. replayed: the record on which it was
+    accepted and the seed of that replay, None where nothing was replayed.
     """
 
     member: int
@@ -38,6 +39,7 @@ class HypothesisLifetime:
     accepted: int
     until: RecordPosition
     fatal_prediction: tuple[int, int, RecordedPrediction] | None = None
+    replayed: tuple[RecordPosition, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class RefusedProposal:
     hypothesis: Hypothesis
     position: RecordPosition
     verdict: Verdict
+    seed: str = ""
 
 
 @dataclass
@@ -99,6 +102,8 @@ class AuditedMember:
     accepted_seq: int = -1
     proposal: Proposal | None = None
     proposed_seq: int = -1
+    proposed_hash: str = ""
+    replayed: tuple[RecordPosition, str] | None = None
     pending_answers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     n_calls: int = 0
     failed_candidates: list[tuple[Hypothesis, int]] = field(default_factory=list)
@@ -140,6 +145,7 @@ class HypothesisAudit:
         if body["at"] != self.record.n_actions:
             self._report("counts", f"claims {body['at']} actions sent, and {self.record.n_actions} are on record")
         member.proposal, member.proposed_seq = validation.validate_proposal(unpack_proposal(self.ledger, body)), event.seq
+        member.proposed_hash = event.hash
         mind_answer = member.pending_answers.get("propose")
         recorded_answer = {name: body[name] for name in ("decision", "rulebook", "files", "diagnosis", "unusable") if name in body}
         if mind_answer is not None and dict(mind_answer) != recorded_answer:
@@ -159,11 +165,15 @@ class HypothesisAudit:
         if not verdict.admissible:
             if verdict.outcome is not VerdictKind.REFUSED:
                 member.failed_candidates.append((candidate, self.record.n_actions))
-                self.refusals.append(RefusedProposal(event.seq, candidate, self.position, verdict))
+                self.refusals.append(RefusedProposal(event.seq, candidate, self.position, verdict, member.proposed_hash))
             return
         if candidate == member.hypothesis and member.admissible:
             return
         self.end_lifetime(index, self.position)
+        is_replayed = (
+            not member.admissible or member.hypothesis is None or not self.protocol.is_same_program(candidate, member.hypothesis)
+        )
+        member.replayed = (self.position, member.proposed_hash) if is_replayed else None
         if candidate != member.hypothesis:
             member.version += 1
             message = proposal.diagnosis or proposal.decision.value
@@ -222,7 +232,9 @@ class HypothesisAudit:
         member = self.members[index]
         if member.admissible and member.hypothesis is not None and member.accepted_seq >= 0:
             self.lifetimes.append(
-                HypothesisLifetime(index, member.version, member.hypothesis, member.accepted_seq, until, fatal_prediction)
+                HypothesisLifetime(
+                    index, member.version, member.hypothesis, member.accepted_seq, until, fatal_prediction, member.replayed
+                )
             )
             member.accepted_seq = -1
 

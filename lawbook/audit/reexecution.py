@@ -69,16 +69,21 @@ class Reexecution:
             return f"which does not load: {program.reason}"
         record, compared_fields = self._cut_record(lifetime.until), self.event_audit.protocol.compared_fields
         if len(record):
-            verdict = retry_on_host_fault(verify, program, record, compared_fields=compared_fields)
+            verdict = retry_on_host_fault(verify, program, record, compared_fields=compared_fields, looks_away=False)
             if not verdict.admissible:
                 return f"which is refuted by the record while it stood: {verdict.reason}"
+        if program.has_update and lifetime.replayed is not None:
+            position, seed = lifetime.replayed
+            verdict = retry_on_host_fault(verify, program, self._cut_record(position), compared_fields=compared_fields, seed=seed)
+            if not verdict.admissible:
+                return f"which its own replay refutes when it is made again: {verdict.reason}"
         return self._check_mismatch(program, lifetime) if lifetime.fatal_prediction else ""
 
     def _check_mismatch(self, program: Program, lifetime: HypothesisLifetime) -> str:
         assert lifetime.fatal_prediction is not None
         index, step, recorded = lifetime.fatal_prediction
         trajectory = self.event_audit.record.trajectories[index]
-        rollout = retry_on_host_fault(roll, program, Trajectory(trajectory.first), trajectory.actions[:step])
+        rollout = retry_on_host_fault(roll, program, _cut_trajectory(trajectory, step - 1), trajectory.actions[step - 1 : step])
         if isinstance(rollout, ProgramError):
             return f"which fails where it is on record to have predicted: {rollout.reason}"
         prediction = rollout[0][-1]
@@ -102,6 +107,7 @@ class Reexecution:
             self._cut_record(refusal.position),
             first=first_trajectories,
             compared_fields=self.event_audit.protocol.compared_fields,
+            seed=refusal.seed,
         )
         second_counterexample = second_verdict.counterexample
         is_same_place = counterexample is None or (
@@ -199,12 +205,16 @@ class Reexecution:
         record = Record(full_record.levels)
         record.trajectories = full_record.trajectories[: trajectories - 1]
         if steps >= 0:
-            last_trajectory = full_record.trajectories[trajectories - 1]
-            prefix = Trajectory(last_trajectory.first)
-            for action, observation in last_trajectory.steps[:steps]:
-                prefix.append(action, observation)
-            record.trajectories.append(prefix)
+            record.trajectories.append(_cut_trajectory(full_record.trajectories[trajectories - 1], steps))
         return record
+
+
+def _cut_trajectory(trajectory: Trajectory, n_steps: int) -> Trajectory:
+    """The first steps of a trajectory."""
+    prefix = Trajectory(trajectory.first)
+    for action, observation in trajectory.steps[:n_steps]:
+        prefix.append(action, observation)
+    return prefix
 
 
 def replay_world(event_audit: EventAudit) -> tuple[bool | None, str]:

@@ -78,8 +78,8 @@ class Observation:
         return self.frames[-1]
 
     def to_opening(self) -> Observation:
-        """This observation as the first of a new trajectory: its settled frame, RUNNING."""
-        return Observation((self.frame,), Status.RUNNING, self.level, self.available)
+        """This observation as the first of a new trajectory, RUNNING: its settled frame, and the animation that led to it."""
+        return Observation(self.frames, Status.RUNNING, self.level, self.available)
 
 
 class _StoredFrames(Sequence[Frame]):
@@ -143,6 +143,11 @@ class Trajectory:
     @property
     def actions(self) -> list[Action]:
         return [action for action, _ in self.steps]
+
+    @property
+    def observations(self) -> list[Observation]:
+        """What was seen after each action."""
+        return [observation for _, observation in self.steps]
 
     @property
     def statuses(self) -> list[Status]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -11,15 +11,20 @@ from lawbook.core.record import Action, Frame, Observation, Status
 
 
 class InitialObservation(NamedTuple):
-    """What a program is given of a trajectory: its first settled frame, the level (from 0), the available action ids."""
+    """What a program is given of a trajectory: its first settled frame, the level (from 0), the available action ids.
+
+    frames: the animation that led to it, the settled frame last; shown only to a program that may leave things open. Empty: the
+    settled frame alone.
+    """
 
     frame: Frame
     level: int
     available: tuple[int, ...]
+    frames: Sequence[Frame] = ()
 
     @classmethod
     def from_observation(cls, first: Observation) -> InitialObservation:
-        return cls(first.frame, first.level, first.available)
+        return cls(first.frame, first.level, first.available, first.frames)
 
 
 class Prediction(NamedTuple):
@@ -129,6 +134,7 @@ class VerdictKind(StrEnum):
     FAULT = "fault"
     COUNTEREXAMPLE = "counterexample"
     UNFAITHFUL = "unfaithful"
+    CHANGED = "changed"  # of a plan: after what was seen it no longer ends where it was to end; nobody was wrong
 
 
 @dataclass(frozen=True)

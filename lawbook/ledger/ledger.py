@@ -213,6 +213,13 @@ class Ledger:
                 yield _parse_event(row)
             after_seq = rows[-1][0]
 
+    def get_event(self, seq: int) -> Event:
+        """The event with that number. Raises UsageError when there is none."""
+        event = next(self.read_events(after_seq=seq - 1), None)
+        if event is None or event.seq != seq:
+            raise UsageError(f"The ledger {self.path} holds no event {seq}; it is incomplete.")
+        return event
+
     def __iter__(self) -> Iterator[Event]:
         return self.read_events()
 

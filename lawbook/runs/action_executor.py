@@ -26,7 +26,7 @@ class ActionExecutor:
     def __init__(self, event_log: EventLog, world: World, predictor: LivePredictor, *, budget: int, protocol: Protocol) -> None:
         self.event_log, self.world, self.predictor = event_log, world, predictor
         self.budget, self.protocol = budget, protocol
-        self._determinism_checker = DeterminismChecker()
+        self._determinism_checker = DeterminismChecker(sees_animation=protocol.allows_open)
         previous_completed = False
         for index, trajectory in enumerate(event_log.state.record):
             if not previous_completed:
@@ -144,13 +144,15 @@ class ActionExecutor:
     def _predict_step(self, member: int, hypothesis: Hypothesis, action: Action) -> Prediction | Counterexample | ProgramError:
         """What a member predicts of `action`. One that has to be brought here first must show here what is seen here."""
         mismatch = None if self.predictor.has_worker(member) else self._sync_worker(member, hypothesis)
-        return mismatch or self.predictor.predict_step(member, action)
+        current = self.event_log.state.record.current
+        return mismatch or self.predictor.predict_step(member, action, current.last if len(current) else None)
 
     def _sync_worker(self, member: int, hypothesis: Hypothesis) -> Counterexample | ProgramError | None:
         """Bring a member's worker to the present; None when it shows there what was observed."""
         record = self.event_log.state.record
         current, step = record.current, len(record.current)
-        prediction = self.predictor.start_worker(member, hypothesis, current.first, current.actions)
+        seen = current.observations[:-1]
+        prediction = self.predictor.start_worker(member, hypothesis, current.first, current.actions, seen)
         if isinstance(prediction, ProgramError):
             return prediction
         return compare_prediction(
@@ -179,7 +181,7 @@ class ActionExecutor:
                 body["unclaimed"] = True  # counts as sent without a prediction
         self.event_log.append(EventKind.OBSERVE, body)
         counterexamples: dict[int, Counterexample] = {}
-        contradiction = None
+        contradiction, was_told = None, self._determinism_checker.has_contradiction
         if current is not None and action is not None and is_step:
             for index, prediction in predictions.items():
                 counterexample = compare_prediction(
@@ -199,6 +201,10 @@ class ActionExecutor:
             self.event_log.append(EventKind.NOTE, {"text": difference})
         for index, counterexample in counterexamples.items():
             self.falsify(index, Verdict(VerdictKind.COUNTEREXAMPLE, counterexample.text, counterexample))
+        if contradiction is not None and self.protocol.allows_open:  # what led elsewhere may show nowhere; a program can say so
+            if not was_told:
+                self.event_log.append(EventKind.NOTE, {"text": contradiction.sentence})
+            contradiction = None
         falsified = [*counterexamples, *self.after_observation(contradiction.sentence if contradiction else "")]
         halt_reason = "a prediction was wrong" if falsified else "the run has ended" if state.outcome else ""
         mismatch = counterexamples.get(driver) if driver is not None else None

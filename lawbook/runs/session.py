@@ -155,7 +155,13 @@ class Session(RunQueries):
         n_accepted, started_at = len(self.state.accepted_versions), time.perf_counter()
         assert m.proposal is not None
         verdict = evaluate_proposal(
-            m.proposal[1], m, self.record, self.host, self.protocol, lambda candidate: self._judge(member, candidate)
+            m.proposal[1],
+            m,
+            self.record,
+            self.host,
+            self.protocol,
+            lambda candidate: self._judge(member, candidate),
+            self.event_log.ledger.get_event(m.proposal[0]).hash,
         )
         verdict = replace(verdict, seconds=time.perf_counter() - started_at)
         regressions = self._describe_regressions(m, m.proposal[1].apply_to(m.hypothesis)) if verdict.admissible else ""
@@ -195,7 +201,8 @@ class Session(RunQueries):
 
     def verify(self, member: int = 0) -> Verdict:
         """Replay the whole record once more with this member's program. Changes nothing. Raises RefusedError without a program."""
-        return verify(self._get_program(member), self.record, compared_fields=self.protocol.compared_fields)
+        seed = self.event_log.ledger.head
+        return verify(self._get_program(member), self.record, compared_fields=self.protocol.compared_fields, seed=seed)
 
     def simulate(
         self, actions: Sequence[Action], member: int = 0, trajectory: int = -1, step: int | None = None

@@ -297,8 +297,8 @@ def test_what_is_wrong_is_found_where_it_shows_first(
 def test_fields_that_are_not_compared_do_not_count(host: Host) -> None:
     record = walk(*THREE)
     blind, goalless = WALK.replace("] = 7", "] = 1"), WALK.replace("state[0] == 5", "False")
-    assert judged(host, blind, record, compares=["status"]).admissible and not judged(host, blind, record).admissible
-    assert judged(host, goalless, record, compares=["frame"]).admissible and not judged(host, goalless, record).admissible
+    assert judged(host, blind, record, compared_fields=["status"]).admissible and not judged(host, blind, record).admissible
+    assert judged(host, goalless, record, compared_fields=["frame"]).admissible and not judged(host, goalless, record).admissible
 
 
 def test_a_truncated_step_is_neither_compared_nor_replayed(host: Host) -> None:
