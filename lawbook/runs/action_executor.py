@@ -147,6 +147,16 @@ class ActionExecutor:
         current = self.event_log.state.record.current
         return mismatch or self.predictor.predict_step(member, action, current.last if len(current) else None)
 
+    def roll_on(
+        self, member: int, actions: tuple[Action, ...], subgoal: str | None
+    ) -> tuple[tuple[Prediction, ...], bool | None] | Counterexample | ProgramError:
+        """What a member's program predicts of the rest of a plan, with all that was seen until now, and whether it ends in its aim
+        (see planner.roll)."""
+        hypothesis = self.event_log.state.members[member].hypothesis
+        assert hypothesis is not None
+        mismatch = None if self.predictor.has_worker(member) else self._sync_worker(member, hypothesis)
+        return mismatch or self.predictor.roll_on(member, actions, self.event_log.state.record.current.last, subgoal)
+
     def _sync_worker(self, member: int, hypothesis: Hypothesis) -> Counterexample | ProgramError | None:
         """Bring a member's worker to the present; None when it shows there what was observed."""
         record = self.event_log.state.record

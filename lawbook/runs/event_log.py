@@ -48,7 +48,8 @@ class EventLog:
             listener(event)
 
     def append_verdict(self, member: int, about: str, verdict: Verdict) -> Event:
-        """about: `proposal`, `prediction` (a live one was wrong, the member is falsified), `explore` (an unusable answer)."""
+        """about: `proposal`, `prediction` (a live one was wrong, the member is falsified), `explore` (an unusable answer),
+        `plan` (after what was seen it no longer ends in its aim; nobody is falsified)."""
         return self.append(EventKind.VERDICT, {"member": member, "about": about, "verdict": pack_verdict(verdict)})
 
     def commit(self) -> None:

@@ -11,6 +11,7 @@ from lawbook.core import validation
 from lawbook.core.hypothesis import Hypothesis, Proposal
 from lawbook.core.record import RESET, Action
 from lawbook.core.results import (
+    Counterexample,
     ExecutionResult,
     Judgement,
     Limits,
@@ -41,7 +42,7 @@ from lawbook.runs.case_builder import build_case
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.mind_tools import MindTools
 from lawbook.runs.queries import RunQueries
-from lawbook.runs.state import ActionKind, Member, RunOutcome
+from lawbook.runs.state import ActionKind, ActivePlan, Member, RunOutcome
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
 from lawbook.worlds.world import World
@@ -76,7 +77,7 @@ class Session(RunQueries):
         self._predictor = LivePredictor(host, protocol)
         self._executor = ActionExecutor(event_log, world, self._predictor, budget=budget, protocol=protocol)
         self._plan_cache: dict[tuple[int, str | None, bool], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
-        self._plan_predictions: Sequence[Prediction] = ()
+        self._plan_predictions: Sequence[Prediction | None] = ()
 
     # -- whose turn it is ---------------------------------------------------------------------------------------------------
 
@@ -328,7 +329,7 @@ class Session(RunQueries):
     def _activate_plan(self, seq: int, plan: Plan, groups: list[list[int]], class_index: int) -> None:
         self._plan_predictions = plan.predictions
         upcoming_frames = [
-            self.event_log.ledger.put_frame(prediction.frame) for prediction in self._plan_predictions
+            self.event_log.ledger.put_frame(prediction.frame) for prediction in plan.predictions
         ]  # for whoever watches from elsewhere
         self.event_log.append(EventKind.DRAW, {"classes": groups, "drawn": class_index, "plan": seq, "ahead": upcoming_frames})
 
@@ -382,6 +383,10 @@ class Session(RunQueries):
         sent_actions: list[Action] = []
         last_result = ExecutionResult((), None)
         while (active := self.state.active_plan) is not None and not self.outcome and not last_result.halt_reason:
+            halt = self._roll_on(active)
+            if halt is not None:
+                last_result = replace(halt, observation=last_result.observation)
+                break
             action = active.actions[active.n_sent]
             fault = self._executor.validate(action)
             if fault is not None:  # the world no longer accepts what was planned
@@ -393,6 +398,32 @@ class Session(RunQueries):
             sent_actions += last_result.actions
         self.event_log.commit()
         return replace(last_result, actions=tuple(sent_actions))
+
+    def _roll_on(self, active: ActivePlan) -> ExecutionResult | None:
+        """Roll what is left of a plan anew where its last step may have shown more than was predicted of it. Returns how the plan
+        ended by that; None: it still ends in its aim, and what was rolled is what the next step must show."""
+        member = self.state.members[active.member]
+        if not self.protocol.allows_open or not active.n_sent or not active.is_open or not member.admissible:
+            return None
+        if not self._get_program(active.member).has_update:
+            return None
+        rollout = retry_on_host_fault(self._executor.roll_on, active.member, active.actions[active.n_sent :], active.subgoal)
+        if isinstance(rollout, Counterexample | ProgramError):
+            reason = rollout.text if isinstance(rollout, Counterexample) else f"Going on with a plan: {rollout.reason}"
+            verdict = (
+                Verdict(VerdictKind.COUNTEREXAMPLE, reason, rollout)
+                if isinstance(rollout, Counterexample)
+                else Verdict(VerdictKind.FAULT, reason, fault=rollout)
+            )
+            self._executor.falsify(active.member, verdict)
+            return ExecutionResult((), None, None, (active.member,), reason)
+        predictions, holds = rollout
+        change = gate.explain_plan_change(predictions, holds, active.aim)
+        if change is not None:
+            self.event_log.append_verdict(active.member, "plan", Verdict(VerdictKind.CHANGED, change))
+            return ExecutionResult((), None, halt_reason=change)
+        self._plan_predictions = [*([None] * active.n_sent), *predictions]
+        return None
 
     def probe(self, action: Action, question: str, member: int = 0) -> ExecutionResult:
         """Send one action to learn something; predicted where this member is admissible, else taken from the allowance."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
-from lawbook.core.record import RESET, Action, Record, Status
+from lawbook.core.record import RESET, Action, Observation, Record, Status
 from lawbook.core.results import Verdict
 from lawbook.core.spending import Caps, Spending, read_duration
 from lawbook.errors import UsageError
@@ -16,6 +16,8 @@ from lawbook.ledger.ledger import Event, EventKind, Ledger, read_observation
 from lawbook.minds.base import PeerAction, Trigger, Version
 from lawbook.protocols.gate import MAX_REFUSALS
 
+MAX_CHANGED_PLANS = 5
+"""Plans to the goal in a row that what was seen changed, before the mind is asked whether more can be known."""
 MIND_OPERATIONS = ("propose", "judge", "explore")
 """Calls of a mind; other CALL events tell of what stands around it: the model behind it, doors, an agent's own costs."""
 SIMPLIFY_GROWTH = 1.25
@@ -72,6 +74,8 @@ class Member:
     should_simplify: bool = False
     simplified_bytes: int = 0
     no_plan_reason: str = ""
+    n_changed_plans: int = 0
+    """Plans of its to the goal, in a row, that ended because what was seen had changed where they lead."""
     reflected_at: int = -1
     """How many actions had been sent when it was last asked because nobody had a plan."""
 
@@ -87,7 +91,10 @@ class Member:
 
 @dataclass
 class ActivePlan:
-    """The plan being followed: its PLAN event, who drives, what is to be sent, how much of it has been."""
+    """The plan being followed: its PLAN event, who drives, what is to be sent, how much of it has been.
+
+    aim: goal, subgoal or frontier. is_open: something was left open of its last step, or seen besides the settled frame.
+    """
 
     plan_seq: int
     member: int
@@ -95,6 +102,8 @@ class ActivePlan:
     subgoal: str | None
     question: str
     n_sent: int = 0
+    aim: str = "goal"
+    is_open: bool = False
 
 
 @dataclass
@@ -179,8 +188,9 @@ class State:
                     self.members[body["member"]].no_plan_reason = body.get("reason", "")
                 if body["actions"] is not None:
                     subgoal = None if body["subgoal"] is None else ledger.get_text(body["subgoal"])
-                    actions = unpack_actions(body["actions"])
-                    self.open_plans[event.seq] = ActivePlan(event.seq, body["member"], actions, subgoal, body["question"])
+                    actions, aim = unpack_actions(body["actions"]), body.get("aim", "goal" if subgoal is None else "subgoal")
+                    plan_fields = (event.seq, body["member"], actions, subgoal, body["question"])
+                    self.open_plans[event.seq] = ActivePlan(*plan_fields, aim=aim)
             case EventKind.DRAW:
                 self.n_draws += 1
                 self.active_plan = self.open_plans[body["plan"]]
@@ -225,9 +235,11 @@ class State:
         if self.active_plan is not None:
             follows_plan = intent is not None and intent.plan_seq == self.active_plan.plan_seq
             self.active_plan.n_sent += follows_plan
+            prediction = intent.predictions.get(self.active_plan.member) if intent is not None else None
+            self.active_plan.is_open = is_left_open(prediction, observation)
             is_done = self.active_plan.n_sent >= len(self.active_plan.actions)
             if is_done or not follows_plan or action == RESET or observation.status is not Status.RUNNING:
-                self.active_plan = None
+                self._end_plan()
         for member in self.members:
             member.n_explore_refusals, member.explore_refusal, member.n_faults = 0, "", 0
             member.should_simplify |= is_completed and not self.record.is_won
@@ -242,7 +254,8 @@ class State:
                 member.peer_actions.append(PeerAction(self.n_actions, intent.member, intent.kind.value, (action,)))
 
     def _apply_verdict(self, member: Member, about: str, verdict: Verdict, timestamp: float) -> None:
-        """about: `proposal` (the gate's answer to one), `prediction` (it was wrong), `explore` (its answer could not be used)."""
+        """about: `proposal` (the gate's answer to one), `prediction` (it was wrong), `explore` (its answer could not be used), `plan`
+        (it no longer ends in its aim, after what was seen)."""
         member.clear_pending()
         match about:
             case "prediction":
@@ -250,7 +263,13 @@ class State:
                 member.n_faults += verdict.fault is not None
                 self.n_mismatches += 1
                 if self.active_plan is not None and self.active_plan.member == member.index:
-                    self.active_plan = None
+                    self._end_plan()
+            case "plan":
+                assert self.active_plan is not None and self.active_plan.member == member.index, "no plan of its is followed"
+                self._end_plan(is_changed=True)
+                if member.n_changed_plans >= MAX_CHANGED_PLANS:
+                    member.trigger, member.n_refusals = member.trigger or Trigger.UNCLAIMED_END, 0
+                    member.n_changed_plans = 0
             case "explore":
                 member.n_explore_refusals += 1
                 member.explore_refusal = verdict.reason
@@ -259,6 +278,14 @@ class State:
                 _, proposal = member.proposal
                 member.proposal = None
                 self._apply_proposal_verdict(member, proposal, verdict, timestamp)
+
+    def _end_plan(self, *, is_changed: bool = False) -> None:
+        """The plan is followed no further. is_changed: for what was seen had changed where it leads."""
+        assert self.active_plan is not None
+        driver: Member = self.members[self.active_plan.member]
+        if self.active_plan.aim == "goal":
+            driver.n_changed_plans = driver.n_changed_plans + 1 if is_changed else 0
+        self.active_plan = None
 
     def _apply_proposal_verdict(self, member: Member, proposal: Proposal, verdict: Verdict, timestamp: float) -> None:
         candidate = proposal.apply_to(member.hypothesis)
@@ -281,7 +308,7 @@ class State:
                 AcceptedVersion(member.index, member.version, candidate, proposal.diagnosis or proposal.decision.value, timestamp)
             )
             if self.active_plan is not None and self.active_plan.member == member.index:
-                self.active_plan = None
+                self._end_plan()
         member.hypothesis, member.admissible, member.n_refusals = candidate, True, 0
         if is_simplifying or proposal.decision is Decision.SIMPLIFY:
             member.trigger, member.should_simplify, member.simplified_bytes = None, False, _count_description_bytes(member)
@@ -291,6 +318,12 @@ class State:
             member.should_simplify = True
         member.trigger = Trigger.SIMPLIFY if member.should_simplify else None
         member.should_simplify = False
+
+
+def is_left_open(prediction: RecordedPrediction | None, observation: Observation) -> bool:
+    """Whether a step may have shown more than was predicted of it: a cell or the status was left open, or there is an animation."""
+    is_open = prediction is not None and (prediction.open_cells is not None or bool(prediction.alternatives))
+    return is_open or len(observation.frames) > 1
 
 
 def _ends_unclaimed(prediction: RecordedPrediction | None, status: Status) -> bool:

@@ -73,6 +73,8 @@ class DisplayEventBuilder:
                 display_event = self._build_proposal(common_fields, body)
             case EventKind.VERDICT if body["about"] == "prediction":
                 display_event = self._build_mismatch(common_fields, body)
+            case EventKind.VERDICT if body["about"] == "plan":
+                display_event = NoteAdded(**common_fields, text=str(body["verdict"]["reason"]))
             case EventKind.VERDICT:
                 display_event = NoteAdded(
                     **common_fields, text=f"an exploration could not be used: {body['verdict']['reason']}", is_error=True
