@@ -16,7 +16,7 @@ from lawbook.ledger.codec import RecordedPrediction, unpack_action, unpack_verdi
 from lawbook.ledger.ledger import Event, EventKind, Ledger, read_observation
 from lawbook.protocols import gate
 from lawbook.protocols.protocol import Protocol, get_protocol
-from lawbook.runs.state import MIND_OPERATIONS, ActionKind, RunOutcome
+from lawbook.runs.state import MIND_OPERATIONS, ActionKind, RunOutcome, is_left_open
 from lawbook.verification.comparison import compare_prediction, is_unclaimed
 from lawbook.verification.determinism import DeterminismChecker
 from lawbook.worlds.world import WorldSpec, explain_refusal
@@ -230,7 +230,7 @@ class EventAudit:
                 refusal = gate.explain_probe_refusal(self.protocol, index in predictions, self.n_unpredicted, budget, question)
                 self.n_unpredicted += index not in predictions
             case ActionKind.PLAN:
-                self.hypothesis_audit.on_plan_step(body, action, predictions)
+                self.hypothesis_audit.on_plan_step(self._event.seq, body, action, predictions)
         if kind is not ActionKind.PLAN and body["plan"] is not None:
             self._report("plans", f"is a {kind} that claims a plan")
         refusal = refusal or (explain_refusal(self.spec, self.record.current.last, action) if action != RESET else None)
@@ -286,9 +286,9 @@ class EventAudit:
             current = self.record.trajectories[n_trajectories - 1]
             self._compare(body, action, observation, intent, position_before)  # type: ignore[arg-type]
             contradiction = self._determinism_checker.add_step(n_trajectories - 1, current.first, action, observation)  # type: ignore[arg-type]
-        self.hypothesis_audit.on_action(
-            intent.plan_seq if intent else None, not opens_trajectory and observation.status is Status.RUNNING
-        )
+        is_running = not opens_trajectory and observation.status is Status.RUNNING
+        driven = intent.predictions.get(intent.member) if intent is not None and intent.member is not None else None
+        self.hypothesis_audit.on_action(intent.plan_seq if intent else None, is_running, is_left_open(driven, observation))
         is_ended = contradiction is not None and not is_imported and not self.protocol.allows_open
         outcomes = {RunOutcome.NONDETERMINISTIC: is_ended, RunOutcome.WON: self.record.is_won}
         outcomes[RunOutcome.BUDGET] = self.record.n_actions >= self.run["budget"]
@@ -367,6 +367,8 @@ class EventAudit:
                 self.hypothesis_audit.on_mismatch(index, verdict, self._mismatches.pop(index, None))
             case "proposal":
                 self.hypothesis_audit.on_proposal_verdict(event, verdict)
+            case "plan":
+                self.hypothesis_audit.on_plan_change(event, verdict)
             case "explore" if verdict.outcome is VerdictKind.REFUSED:
                 pass
             case _:

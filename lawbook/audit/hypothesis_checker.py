@@ -72,6 +72,25 @@ class AuditedPlan:
     predicted_frames: tuple[str, ...] = ()
     to_frontier: bool = False
 
+    @property
+    def aim(self) -> str:
+        return "frontier" if self.to_frontier else "goal" if self.subgoal is None else "subgoal"
+
+
+@dataclass(frozen=True)
+class PlanRoll:
+    """A plan under way after a step that may have shown more than was predicted of it: what is left must still end in its aim.
+
+    position: the record then. n_sent: steps of the plan sent by then. prediction: what the next was predicted to show, as that must
+    be; None where the plan was ended instead (`changed`).
+    """
+
+    seq: int
+    plan: AuditedPlan
+    n_sent: int
+    position: RecordPosition
+    prediction: RecordedPrediction | None
+
 
 @dataclass(frozen=True)
 class DisagreementChoice:
@@ -123,7 +142,9 @@ class HypothesisAudit:
         self.refusals: list[RefusedProposal] = []
         self.plans: list[AuditedPlan] = []
         self.choices: list[DisagreementChoice] = []
+        self.plan_rolls: list[PlanRoll] = []
         self.active_plan: tuple[AuditedPlan, int] | None = None
+        self._is_step_open = self._may_differ = False
         self.n_mismatches = self.n_proposals = self.n_draws = 0
         self._fresh_plans: dict[int, AuditedPlan] = {}
         self._drawn_since_resume = False
@@ -288,7 +309,7 @@ class HypothesisAudit:
         if len(plan.predicted_frames) not in (0, len(plan.actions)):
             self._report("plans", f"foretells {len(plan.predicted_frames)} frames of a plan of {len(plan.actions)} actions")
         self.n_draws += 1
-        self.active_plan = (plan, 0) if plan.actions else None
+        self.active_plan, self._is_step_open, self._may_differ = (plan, 0) if plan.actions else None, False, False
         self._fresh_plans.clear()
 
     def on_probe(self, seq: int, action: Action, member: int, question: str) -> None:
@@ -317,7 +338,9 @@ class HypothesisAudit:
                 plan_classes.setdefault(plan.actions, []).append(index)
         return plan_classes
 
-    def on_plan_step(self, body: Mapping[str, Any], action: Action, predictions: Mapping[int, RecordedPrediction]) -> None:
+    def on_plan_step(
+        self, seq: int, body: Mapping[str, Any], action: Action, predictions: Mapping[int, RecordedPrediction]
+    ) -> None:
         """A step of a plan: of the plan that was drawn, by a version that still stands, and as it was planned."""
         index: int = body["member"]
         member: AuditedMember = self.members[index]
@@ -334,21 +357,46 @@ class HypothesisAudit:
             self._report("plans", f"follows a plan of version {plan.version}, and version {member.version} stands")
         if plan.actions[n_sent] != action:
             self._report("plans", f"sends {action} where plan {plan.seq} has {plan.actions[n_sent]}")
+        if self._is_step_open and n_sent and _may_update(plan.hypothesis) and index in predictions:
+            self._may_differ = True
+            self.plan_rolls.append(PlanRoll(seq, plan, n_sent, self.position, predictions[index]))
         if (
             self._drawn_since_resume
+            and not self._may_differ
             and plan.predicted_frames
             and index in predictions
             and predictions[index].frame != plan.predicted_frames[n_sent]
         ):
             self._report("plans", f"predicts another frame for action {n_sent + 1} of plan {plan.seq} than was planned")
 
-    def on_action(self, plan_seq: int | None, is_running: bool) -> None:
-        """An action has been observed. plan: whose step it was; goes_on: the level is still running."""
+    def on_plan_change(self, event: Event, verdict: Verdict) -> None:
+        """A plan was ended because it no longer ended in its aim: only after a step that may have shown more than was predicted."""
+        member: int = event.body["member"]
+        if verdict.outcome is not VerdictKind.CHANGED or not verdict.reason or not self.protocol.allows_open:
+            self._report("verdicts", f"is a verdict about a plan that says {verdict.outcome}")
+        elif self.active_plan is None or self.active_plan[0].member != member:
+            self._report("plans", f"ends a plan of member {member}, and none is followed")
+        elif not self._is_step_open or not self.active_plan[1]:
+            self._report("plans", f"ends plan {self.active_plan[0].seq} where nothing was left open")
+        else:
+            plan, n_sent = self.active_plan
+            self.plan_rolls.append(PlanRoll(event.seq, plan, n_sent, self.position, None))
+        self.active_plan = None
+
+    def on_action(self, plan_seq: int | None, is_running: bool, is_open: bool = False) -> None:
+        """An action has been observed. plan_seq: whose step it was; is_running: the level goes on; is_open: more may have been seen
+        than the plan's member had predicted."""
         self._fresh_plans.clear()
+        self._is_step_open = is_open and self.protocol.allows_open
         if self.active_plan is not None:
             active, n_sent = self.active_plan
             follows_plan = plan_seq == active.seq and n_sent + 1 < len(active.actions)
             self.active_plan = (active, n_sent + 1) if follows_plan and is_running else None
+
+
+def _may_update(hypothesis: Hypothesis | None) -> bool:
+    """Whether a program may define `update`."""
+    return hypothesis is not None and any("update" in text for text in hypothesis.files.values())
 
 
 def _extract_compared_fields(counterexample: Counterexample) -> tuple[Any, ...]:

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from lawbook.audit.event_checker import EventAudit, Finding
-from lawbook.audit.hypothesis_checker import AuditedPlan, DisagreementChoice, HypothesisLifetime, RecordPosition, RefusedProposal
+from lawbook.audit.hypothesis_checker import (
+    AuditedPlan,
+    DisagreementChoice,
+    HypothesisLifetime,
+    PlanRoll,
+    RecordPosition,
+    RefusedProposal,
+)
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import Action, Record, Trajectory
 from lawbook.core.results import Limits, NoPlan, Plan, ProgramError, VerdictKind
@@ -17,7 +24,7 @@ from lawbook.planning.disagreement import find_disagreements, format_question
 from lawbook.planning.live_prediction import retry_on_host_fault
 from lawbook.planning.planner import find_plan, roll
 from lawbook.planning.population import choose_disagreement
-from lawbook.protocols.gate import explain_end_refusal
+from lawbook.protocols.gate import explain_end_refusal, explain_plan_change
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
 from lawbook.worlds.address import WorldAddress, world_environment
@@ -56,6 +63,9 @@ class Reexecution:
         for plan in hypothesis_audit.plans:
             if difference := self._check_plan(plan):
                 yield Finding("programs", plan.seq, difference)
+        for plan_roll in hypothesis_audit.plan_rolls:
+            if difference := self._check_plan_roll(plan_roll):
+                yield Finding("programs", plan_roll.seq, difference)
         for choice in hypothesis_audit.choices:
             if difference := self._check_choice(choice) and self._check_choice(
                 choice
@@ -139,6 +149,30 @@ class Reexecution:
         ):
             return "is a plan of which other frames were foretold than its program shows"
         return self._check_certificate(plan, program) if plan.certified else ""
+
+    def _check_plan_roll(self, plan_roll: PlanRoll) -> str:
+        """What is left of a plan, rolled from there with all that had been seen: it must have gone on, or ended, as it did."""
+        plan = plan_roll.plan
+        if plan.hypothesis is None:
+            return ""
+        program = self._load_program(plan.hypothesis)
+        if isinstance(program, ProgramError):
+            return f"goes on with a plan of a program that does not load: {program.reason}"
+        trajectory = self._cut_record(plan_roll.position).current
+        rollout = retry_on_host_fault(roll, program, trajectory, plan.actions[plan_roll.n_sent :], plan.subgoal)
+        if isinstance(rollout, ProgramError):
+            is_ended = plan_roll.prediction is None and rollout.kind == "subgoal"
+            return "" if is_ended else f"goes on with a plan that its program cannot follow from there: {rollout.reason}"
+        predictions, holds = rollout
+        change = explain_plan_change(predictions, holds, plan.aim)
+        if plan_roll.prediction is None:
+            is_wrong = change is None or not program.has_update
+            return "ends a plan that, rolled from there, still ends where it was to end" if is_wrong else ""
+        if change is not None and program.has_update:
+            return f"goes on with a plan that had to end there: {change}"
+        if not predictions[0].is_same_as(plan_roll.prediction.load(self.event_audit.ledger)):
+            return "predicts something else than its program shows when the rest of the plan is rolled from there"
+        return ""
 
     def _check_certificate(self, plan: AuditedPlan, program: Program) -> str:
         """The search for it, again: so many nodes must do, and no shorter way be found."""

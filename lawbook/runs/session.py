@@ -77,7 +77,7 @@ class Session(RunQueries):
         self._predictor = LivePredictor(host, protocol)
         self._executor = ActionExecutor(event_log, world, self._predictor, budget=budget, protocol=protocol)
         self._plan_cache: dict[tuple[int, str | None, bool], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
-        self._plan_predictions: Sequence[Prediction | None] = ()
+        self._plan_predictions: Sequence[Prediction] = ()
 
     # -- whose turn it is ---------------------------------------------------------------------------------------------------
 
@@ -408,6 +408,8 @@ class Session(RunQueries):
         if not self._get_program(active.member).has_update:
             return None
         rollout = retry_on_host_fault(self._executor.roll_on, active.member, active.actions[active.n_sent :], active.subgoal)
+        if isinstance(rollout, ProgramError) and rollout.kind == "subgoal":
+            return self._end_changed_plan(active, f"The subgoal itself fails: {rollout.reason}")
         if isinstance(rollout, Counterexample | ProgramError):
             reason = rollout.text if isinstance(rollout, Counterexample) else f"Going on with a plan: {rollout.reason}"
             verdict = (
@@ -420,10 +422,13 @@ class Session(RunQueries):
         predictions, holds = rollout
         change = gate.explain_plan_change(predictions, holds, active.aim)
         if change is not None:
-            self.event_log.append_verdict(active.member, "plan", Verdict(VerdictKind.CHANGED, change))
-            return ExecutionResult((), None, halt_reason=change)
-        self._plan_predictions = [*([None] * active.n_sent), *predictions]
+            return self._end_changed_plan(active, change)
+        self._plan_predictions = (*predictions[:1] * active.n_sent, *predictions)  # of what was sent nothing is asked any more
         return None
+
+    def _end_changed_plan(self, active: ActivePlan, reason: str) -> ExecutionResult:
+        self.event_log.append_verdict(active.member, "plan", Verdict(VerdictKind.CHANGED, reason))
+        return ExecutionResult((), None, halt_reason=reason)
 
     def probe(self, action: Action, question: str, member: int = 0) -> ExecutionResult:
         """Send one action to learn something; predicted where this member is admissible, else taken from the allowance."""
