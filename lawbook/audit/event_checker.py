@@ -67,6 +67,7 @@ class EventAudit:
         self.closing: Event | None = None
         self.record = Record()
         self.n_announced = self.n_predicted = self.n_compared = self.n_unpredicted = self.n_imported = self.n_restarts = 0
+        self.n_contradictions = 0
         self.n_person_notes = self.n_events = self.n_unlike_starts = 0
         self.receipts: list[Mapping[str, Any]] = []
         self.confinements: list[str] = []
@@ -289,6 +290,7 @@ class EventAudit:
         is_running = not opens_trajectory and observation.status is Status.RUNNING
         driven = intent.predictions.get(intent.member) if intent is not None and intent.member is not None else None
         self.hypothesis_audit.on_action(intent.plan_seq if intent else None, is_running, is_left_open(driven, observation))
+        self.n_contradictions += contradiction is not None
         is_ended = contradiction is not None and not is_imported and not self.protocol.allows_open
         outcomes = {RunOutcome.NONDETERMINISTIC: is_ended, RunOutcome.WON: self.record.is_won}
         outcomes[RunOutcome.BUDGET] = self.record.n_actions >= self.run["budget"]

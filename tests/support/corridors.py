@@ -9,7 +9,7 @@ LENGTH, TREASURE = 14, 12
 
 
 class Corridor:
-    """A walker (row 0) and what lies where (row 1: 9 fog, which lifts beside it, 0 nothing, 5 the treasure). 1 goes right, 2 left."""
+    """A walker (row 0) and what lies where (row 1: 9 fog, lifted beside it; 5 the treasure). 1 goes right, 2 left."""
 
     treasure = TREASURE
 
