@@ -82,6 +82,7 @@ class EventAudit:
         self._closing_seq = -1
         self.record = Record()
         self.n_announced = self.n_predicted = self.n_compared = self.n_unpredicted = self.n_imported = self.n_restarts = 0
+        self.n_contradictions = 0
         self.n_person_notes = self.n_events = self.n_unlike_starts = 0
         self.receipts: list[Mapping[str, Any]] = []
         self.confinements: list[str] = []
@@ -198,6 +199,7 @@ class EventAudit:
             raise ValueError("it does not say what it ran on")
         if not self.openings:
             self.protocol, self.record = get_protocol(run.protocol), Record(spec.levels)
+            self._determinism_checker = DeterminismChecker(sees_animation=self.protocol.allows_open)
             self.hypothesis_audit = HypothesisAudit(self.ledger, self.record, self.protocol, run, self._report)
         else:
             if not opening.is_resumed:
@@ -241,7 +243,7 @@ class EventAudit:
                 refusal = gate.explain_probe_refusal(self.protocol, index in predictions, self.n_unpredicted, budget, question)
                 self.n_unpredicted += index not in predictions
             case ActionKind.PLAN:
-                self.hypothesis_audit.on_plan_step(data)
+                self.hypothesis_audit.on_plan_step(self._event.seq, data)
         if kind is not ActionKind.PLAN and data.plan_seq is not None:
             self._report("plans", f"is a {kind} that claims a plan")
         refusal = refusal or (explain_refusal(self.spec, self.record.current.last, action) if action != RESET else None)
@@ -293,10 +295,12 @@ class EventAudit:
             current = self.record.trajectories[n_trajectories - 1]
             self._compare(data, action, observation, intent, position_before)  # type: ignore[arg-type]
             contradiction = self._determinism_checker.add_step(n_trajectories - 1, current.first, action, observation)  # type: ignore[arg-type]
-        self.hypothesis_audit.on_action(
-            intent.plan_seq if intent else None, not opens_trajectory and observation.status is Status.RUNNING
-        )
-        outcomes = {RunOutcome.NONDETERMINISTIC: contradiction is not None and not is_imported, RunOutcome.WON: self.record.is_won}
+        is_running = not opens_trajectory and observation.status is Status.RUNNING
+        driven = intent.predictions.get(intent.member) if intent is not None and intent.member is not None else None
+        self.hypothesis_audit.on_action(intent.plan_seq if intent else None, is_running, is_left_open(driven, observation))
+        self.n_contradictions += contradiction is not None
+        is_ended = contradiction is not None and not is_imported and not self.protocol.allows_open
+        outcomes = {RunOutcome.NONDETERMINISTIC: is_ended, RunOutcome.WON: self.record.is_won}
         outcomes[RunOutcome.BUDGET] = self.record.n_actions >= self.run.budget
         self._due_outcome = next((outcome for outcome, is_reached in outcomes.items() if is_reached), None)
 
@@ -371,6 +375,8 @@ class EventAudit:
                 self.hypothesis_audit.on_mismatch(index, verdict, self._mismatches.pop(index, None))
             case "proposal":
                 self.hypothesis_audit.on_proposal_verdict(event.seq, event.time, data)
+            case "plan":
+                self.hypothesis_audit.on_plan_change(event.seq, data)
             case "explore" if verdict.outcome is VerdictKind.REFUSED:
                 pass
             case _:

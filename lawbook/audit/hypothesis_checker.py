@@ -41,7 +41,8 @@ class HypothesisLifetime:
     """A version while it might steer: from its acceptance until it fell, was replaced, or the ledger ends.
 
     accepted: the event of its verdict. until: the record that it must reproduce. fatal_prediction: (trajectory, step,
-    prediction) that it is recorded to have predicted where it fell, None where it fell in another way or did not.
+    prediction) that it is recorded to have predicted where it fell, None where it fell in another way or did not. replayed: the
+    record on which it was accepted and the seed of that replay, None where nothing was replayed.
     """
 
     member: int
@@ -50,6 +51,7 @@ class HypothesisLifetime:
     accepted: int
     until: RecordPosition
     fatal_prediction: tuple[int, int, PredictedOutcome] | None = None
+    replayed: tuple[RecordPosition, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class RefusedProposal:
     hypothesis: Hypothesis
     position: RecordPosition
     verdict: Verdict
+    seed: str = ""
 
 
 @dataclass
@@ -80,12 +83,33 @@ class AuditedPlan:
     nodes: int = 0
     predicted_frames: tuple[str, ...] = ()
     predicted_statuses: tuple[frozenset[Status], ...] | None = None
+    predicted_open_cells: tuple[str | None, ...] | None = None
     to_frontier: bool = False
 
     @property
     def executable(self) -> Executable:
         """What following it means."""
         return PlanRun(self.actions)
+
+    @property
+    def aim(self) -> str:
+        """What it is to end in: goal, subgoal or frontier."""
+        return "frontier" if self.to_frontier else "goal" if self.subgoal is None else "subgoal"
+
+
+@dataclass(frozen=True)
+class PlanRoll:
+    """A plan under way after a step that may have shown more than was predicted of it: what is left must still end in its aim.
+
+    position: the record then. n_sent: steps of the plan sent by then. prediction: what the next was predicted to show, as that must
+    be; None where the plan was ended instead (`changed`).
+    """
+
+    seq: int
+    plan: AuditedPlan
+    n_sent: int
+    position: RecordPosition
+    prediction: PredictedOutcome | None
 
 
 @dataclass(frozen=True)
@@ -118,6 +142,8 @@ class AuditedMember:
     accepted_seq: int = -1
     proposal: Proposal | None = None
     proposed_seq: int = -1
+    proposed_hash: str = ""
+    replayed: tuple[RecordPosition, str] | None = None
     pending_answers: dict[str, CallAnswer] = field(default_factory=dict)
     n_calls: int = 0
     asked_at: int = -1
@@ -140,7 +166,9 @@ class HypothesisAudit:
         self.refusals: list[RefusedProposal] = []
         self.plans: list[AuditedPlan] = []
         self.choices: list[DisagreementChoice] = []
+        self.plan_rolls: list[PlanRoll] = []
         self.active_plan: tuple[AuditedPlan, int] | None = None
+        self._is_step_open = self._may_differ = False
         self.n_mismatches = self.n_proposals = self.n_draws = 0
         self._fresh_plans: dict[int, AuditedPlan] = {}
         self._drawn_since_resume = False
@@ -155,12 +183,13 @@ class HypothesisAudit:
 
     # -- proposals -----------------------------------------------------------------------------------------------------------
 
-    def on_proposal(self, seq: int, data: ProposeEvent) -> None:
+    def on_proposal(self, seq: int, event_hash: str, data: ProposeEvent) -> None:
         """One that has no verdict when the next comes was cut short, by a crash or whoever proposed, and replaced nothing."""
         member = self.members[data.member]
         if data.n_actions != self.record.n_actions:
             self._report("counts", f"claims {data.n_actions} actions sent, and {self.record.n_actions} are on record")
         member.proposal, member.proposed_seq = validation.validate_proposal(load_proposal(self.ledger, data.proposal)), seq
+        member.proposed_hash = event_hash
         if member.pending_answers.get("propose", data.proposal) != data.proposal:
             self._report("verdicts", "is not what the mind had answered")
         member.pending_answers.pop("judge", None)
@@ -180,11 +209,15 @@ class HypothesisAudit:
         if not verdict.admissible:
             if verdict.outcome is not VerdictKind.REFUSED:
                 member.failed_candidates.append((candidate, self.record.n_actions))
-                self.refusals.append(RefusedProposal(seq, candidate, self.position, verdict))
+                self.refusals.append(RefusedProposal(seq, candidate, self.position, verdict, member.proposed_hash))
             return
         if candidate == member.hypothesis and member.admissible:
             return
         self.end_lifetime(index, self.position)
+        is_replayed = (
+            not member.admissible or member.hypothesis is None or not self.protocol.is_same_program(candidate, member.hypothesis)
+        )
+        member.replayed = (self.position, member.proposed_hash) if is_replayed else None
         if candidate != member.hypothesis:
             member.version += 1
             message = proposal.diagnosis or proposal.decision.value
@@ -241,7 +274,9 @@ class HypothesisAudit:
         member = self.members[index]
         if member.admissible and member.hypothesis is not None and member.accepted_seq >= 0:
             self.lifetimes.append(
-                HypothesisLifetime(index, member.version, member.hypothesis, member.accepted_seq, until, fatal_prediction)
+                HypothesisLifetime(
+                    index, member.version, member.hypothesis, member.accepted_seq, until, fatal_prediction, member.replayed
+                )
             )
             member.accepted_seq = -1
 
@@ -289,14 +324,21 @@ class HypothesisAudit:
             elif class_index != population.draw_class(groups, self.run.seed, self.n_draws):
                 self._report("plans", f"draws class {class_index} of {groups}, which is not what the seed draws")
         plan.predicted_frames, self._drawn_since_resume = data.predicted_frames or (), True
-        plan.predicted_statuses = data.predicted_statuses
-        for noun, foretold in (("frames", plan.predicted_frames), ("statuses", plan.predicted_statuses or ())):
+        plan.predicted_statuses, plan.predicted_open_cells = data.predicted_statuses, data.predicted_open_cells
+        if plan.predicted_statuses is not None and plan.predicted_open_cells is None:
+            plan.predicted_open_cells = (None,) * len(plan.predicted_statuses)
+        for noun, foretold in (
+            ("frames", plan.predicted_frames),
+            ("statuses", plan.predicted_statuses or ()),
+            ("planes of open cells", plan.predicted_open_cells or ()),
+        ):
             if len(foretold) not in (0, len(plan.actions)):
                 self._report("plans", f"foretells {len(foretold)} {noun} of a plan of {len(plan.actions)} actions")
         if plan.predicted_statuses is not None and len(plan.predicted_statuses) != len(plan.predicted_frames):
             self._report("plans", f"foretells {len(plan.predicted_frames)} frames and {len(plan.predicted_statuses)} statuses")
         self.n_draws += 1
         self.active_plan = None if plan.executable.is_finished(0) else (plan, 0)
+        self._is_step_open = self._may_differ = False
         self._fresh_plans.clear()
 
     def on_no_plan(self, data: NoPlanEvent) -> None:
@@ -336,7 +378,7 @@ class HypothesisAudit:
                 plan_classes.setdefault(plan.actions, []).append(index)
         return plan_classes
 
-    def on_plan_step(self, data: IntendEvent) -> None:
+    def on_plan_step(self, seq: int, data: IntendEvent) -> None:
         """A step of a plan: of the plan that was drawn, by a version that still stands, and as it was planned."""
         if data.member is None:
             raise ValueError("a step of a plan that is nobody's")
@@ -356,26 +398,52 @@ class HypothesisAudit:
         planned_action = plan.executable.get_action(n_sent)
         if planned_action != action:
             self._report("plans", f"sends {action} where plan {plan.seq} has {planned_action}")
-        if index not in predictions or not (self._drawn_since_resume or plan.predicted_statuses):
+        if self._is_step_open and n_sent and _may_update(plan.hypothesis) and index in predictions:
+            self._may_differ = True
+            self.plan_rolls.append(PlanRoll(seq, plan, n_sent, self.position, predictions[index]))
+        if self._may_differ or index not in predictions or not (self._drawn_since_resume or plan.predicted_statuses):
             return
         for noun, predicted, foretold in zip(
-            ("frame", "status"),
-            (predictions[index].frame, predictions[index].statuses),
-            (plan.predicted_frames, plan.predicted_statuses),
+            ("frame", "status", "plane of open cells"),
+            (predictions[index].frame, predictions[index].statuses, predictions[index].open_cells),
+            (plan.predicted_frames, plan.predicted_statuses, plan.predicted_open_cells),
             strict=True,
         ):
             if foretold and predicted != foretold[n_sent]:
                 self._report("plans", f"predicts another {noun} for action {n_sent + 1} of plan {plan.seq} than was planned")
 
-    def on_action(self, plan_seq: int | None, is_running: bool) -> None:
-        """An action has been observed. plan_seq: whose step it was; is_running: the level is still running."""
+    def on_plan_change(self, seq: int, data: VerdictEvent) -> None:
+        """A plan was ended because it no longer ended in its aim: only after a step that may have shown more than was predicted."""
+        if data.verdict.outcome is not VerdictKind.CHANGED or not data.verdict.reason or not self.protocol.allows_open:
+            self._report("verdicts", f"is a verdict about a plan that says {data.verdict.outcome}")
+        elif self.active_plan is None or self.active_plan[0].member != data.member:
+            self._report("plans", f"ends a plan of member {data.member}, and none is followed")
+        elif not self._is_step_open or not self.active_plan[1]:
+            self._report("plans", f"ends plan {self.active_plan[0].seq} where nothing was left open")
+        else:
+            plan, n_sent = self.active_plan
+            self.plan_rolls.append(PlanRoll(seq, plan, n_sent, self.position, None))
+        self.active_plan = None
+
+    def on_action(self, plan_seq: int | None, is_running: bool, is_open: bool = False) -> None:
+        """An action has been observed.
+
+        plan_seq: whose step it was. is_running: the level is still running. is_open: more may have been seen than the plan's member
+        had predicted.
+        """
         self._fresh_plans.clear()
+        self._is_step_open = is_open and self.protocol.allows_open
         for member in self.members:
             member.planless_version = None
         if self.active_plan is not None:
             active, n_sent = self.active_plan
             follows_plan = plan_seq == active.seq and not active.executable.is_finished(n_sent + 1)
             self.active_plan = (active, n_sent + 1) if follows_plan and is_running else None
+
+
+def _may_update(hypothesis: Hypothesis | None) -> bool:
+    """Whether a program may define `update`."""
+    return hypothesis is not None and any("update" in text for text in hypothesis.files.values())
 
 
 def _extract_compared_fields(counterexample: Counterexample) -> tuple[Any, ...]:

@@ -181,7 +181,12 @@ class _Auditor:
             else ""
         )
         trajectories_text = "one trajectory" if len(event_audit.record) == 1 else f"{len(event_audit.record):,} trajectories"
-        yield self._make_line("record", f"{trajectories_text} without a contradiction: one history has one outcome{unlike_text}")
+        history_text = "without a contradiction: one history has one outcome"
+        if event_audit.n_contradictions and event_audit.protocol.allows_open:
+            history_text = (
+                f"in which {_format_count(event_audit.n_contradictions, 'step')} led elsewhere than the same history before"
+            )
+        yield self._make_line("record", f"{trajectories_text} {history_text}{unlike_text}")
         yield self._check_counts()
         yield self._check_world()
         yield self._check_programs()

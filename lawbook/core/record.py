@@ -88,8 +88,8 @@ class Observation:
         return self.frames[-1]
 
     def to_opening(self) -> Observation:
-        """Return this observation as the first of a new trajectory: its settled frame, RUNNING."""
-        return Observation((self.frame,), Status.RUNNING, self.level, self.available)
+        """Return this observation as the first of a new trajectory, RUNNING: settled frame, and the animation that led to it."""
+        return Observation(self.frames, Status.RUNNING, self.level, self.available)
 
 
 class _StoredFrames(Sequence[Frame]):
@@ -157,6 +157,11 @@ class Trajectory:
     def actions(self) -> list[Action]:
         """The n actions, in order."""
         return [action for action, _ in self.steps]
+
+    @property
+    def observations(self) -> list[Observation]:
+        """What was seen after each action."""
+        return [observation for _, observation in self.steps]
 
     @property
     def statuses(self) -> list[Status]:

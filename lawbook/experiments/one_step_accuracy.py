@@ -160,7 +160,9 @@ def _predict_steps(program: Program, trajectory: Trajectory, start: int) -> Iter
         if isinstance(worker, ProgramError):
             raise UsageError(f"The mind's program does not start: {worker.reason}")
         with worker:
-            replay = worker.replay(initial_observation, trajectory.actions[first_step:])
+            replay = worker.replay(
+                initial_observation, trajectory.actions[first_step:], observations=trajectory.observations[first_step:]
+            )
         for step in range(first_step, len(trajectory)):
             (_, observation), k = trajectory.steps[step], step - first_step + 1
             is_right = k < len(replay.frames) and bool(

@@ -216,6 +216,13 @@ class Ledger:
                 yield _parse_event(row)
             after_seq = rows[-1][0]
 
+    def get_event(self, seq: int) -> Event:
+        """Get the event with that number. Raises UsageError when there is none."""
+        event = next(self.read_events(after_seq=seq - 1), None)
+        if event is None or event.seq != seq:
+            raise UsageError(f"The ledger {self.path} holds no event {seq}; it is incomplete.")
+        return event
+
     def read_data[T: AnyEvent](self, event_class: type[T]) -> Iterator[T]:
         """What the events of one class tell, in order. Raises MalformedEventError (a UsageError) for a body that no run writes."""
         for event in self.read_events([EVENT_KINDS[event_class]]):

@@ -26,7 +26,7 @@ class ActionExecutor:
     def __init__(self, event_log: EventLog, world: World, predictor: LivePredictor, *, budget: int, protocol: Protocol) -> None:
         self.event_log, self.world, self.predictor = event_log, world, predictor
         self.budget, self.protocol = budget, protocol
-        self._determinism_checker = DeterminismChecker()
+        self._determinism_checker = DeterminismChecker(sees_animation=protocol.allows_open)
         previous_completed = False
         for index, trajectory in enumerate(event_log.state.record):
             if not previous_completed:
@@ -50,10 +50,9 @@ class ActionExecutor:
         member: int | None = None,
         plan_seq: int | None = None,
         question: str = "",
-        expected: PredictedOutcome | None = None,
+        expected: Prediction | None = None,
     ) -> ExecutionResult:
-        """Send one action. `member` acts, following `plan` (an event) or asking `question`; `expected`: frame id and status that
-        the plan predicted.
+        """Send one action. `member` acts, following `plan` (an event) or asking `question`; `expected`: what the plan predicted.
 
         Every admissible member predicts first; one that cannot, or that does not predict again what it planned, is falsified by
         that, and then nothing is sent.
@@ -102,7 +101,7 @@ class ActionExecutor:
         self.predictor.drop_worker(member)
 
     def _predict(
-        self, action: Action, driver: int | None, expected: PredictedOutcome | None
+        self, action: Action, driver: int | None, expected: Prediction | None
     ) -> tuple[dict[int, Prediction], dict[int, Verdict]]:
         """What every admissible member predicts, and what is to be said of those who could not."""
         predictions: dict[int, Prediction] = {}
@@ -111,12 +110,7 @@ class ActionExecutor:
             if not m.admissible or m.hypothesis is None:
                 continue
             result = retry_on_host_fault(self._predict_step, m.index, m.hypothesis, action)
-            if (
-                isinstance(result, Prediction)
-                and m.index == driver
-                and expected is not None
-                and not self._is_same_prediction(result, expected)
-            ):
+            if isinstance(result, Prediction) and m.index == driver and expected is not None and not result.is_same_as(expected):
                 result = ProgramError(
                     "unrepeatable", "Planned, it showed one thing, and stepped again, another; make step repeatable."
                 )
@@ -131,9 +125,6 @@ class ActionExecutor:
                     reason = f"Asked to predict action {action}: {result.reason}"
                     failures[m.index] = Verdict(VerdictKind.FAULT, reason, fault=result)
         return predictions, failures
-
-    def _is_same_prediction(self, prediction: Prediction, expected: PredictedOutcome) -> bool:
-        return prediction.is_same_as(load_prediction(self.event_log.ledger, expected))
 
     def _require_claim(self, prediction: Prediction) -> Prediction | ProgramError:
         """Refuse a prediction that claims no change, once the actions that may be sent without a claim are spent."""
@@ -151,13 +142,27 @@ class ActionExecutor:
     def _predict_step(self, member: int, hypothesis: Hypothesis, action: Action) -> Prediction | Counterexample | ProgramError:
         """What a member predicts of `action`. One that has to be brought here first must show here what is seen here."""
         mismatch = None if self.predictor.has_worker(member) else self._sync_worker(member, hypothesis)
-        return mismatch or self.predictor.predict_step(member, action)
+        current = self.event_log.state.record.current
+        return mismatch or self.predictor.predict_step(member, action, current.last if len(current) else None)
+
+    def roll_on(
+        self, member: int, actions: tuple[Action, ...], subgoal: str | None
+    ) -> tuple[tuple[Prediction, ...], bool | None] | Counterexample | ProgramError:
+        """Roll the rest of a plan with all that a member has seen until now: what it predicts, and does that end in its aim?
+
+        See planner.roll. A Counterexample: its program does not show here what is seen here.
+        """
+        hypothesis = self.event_log.state.members[member].hypothesis
+        assert hypothesis is not None
+        mismatch = None if self.predictor.has_worker(member) else self._sync_worker(member, hypothesis)
+        return mismatch or self.predictor.roll_on(member, actions, self.event_log.state.record.current.last, subgoal)
 
     def _sync_worker(self, member: int, hypothesis: Hypothesis) -> Counterexample | ProgramError | None:
         """Bring a member's worker to the present; None when it shows there what was observed."""
         record = self.event_log.state.record
         current, step = record.current, len(record.current)
-        prediction = self.predictor.start_worker(member, hypothesis, current.first, current.actions)
+        seen = current.observations[:-1]
+        prediction = self.predictor.start_worker(member, hypothesis, current.first, current.actions, seen)
         if isinstance(prediction, ProgramError):
             return prediction
         return compare_prediction(
@@ -186,7 +191,7 @@ class ActionExecutor:
         observed = store_observation(self.event_log.ledger, observation, action, trajectory)
         self.event_log.append(replace(observed, is_unclaimed=unclaimed))
         counterexamples: dict[int, Counterexample] = {}
-        contradiction = None
+        contradiction, was_told = None, self._determinism_checker.has_contradiction
         if current is not None and action is not None and is_step:
             for index, prediction in predictions.items():
                 counterexample = compare_prediction(
@@ -206,6 +211,10 @@ class ActionExecutor:
             self.event_log.append(NoteEvent(difference))
         for index, counterexample in counterexamples.items():
             self.falsify(index, Verdict(VerdictKind.COUNTEREXAMPLE, counterexample.text, counterexample))
+        if contradiction is not None and self.protocol.allows_open:  # what led elsewhere may show nowhere; a program can say so
+            if not was_told:
+                self.event_log.append(NoteEvent(contradiction.sentence))
+            contradiction = None
         falsified = [*counterexamples, *self.after_observation(contradiction.sentence if contradiction else "")]
         halt_reason = "a prediction was wrong" if falsified else "the run has ended" if state.outcome else ""
         mismatch = counterexamples.get(driver) if driver is not None else None

@@ -79,7 +79,11 @@ def recheck_run(
                     case ProgramError():
                         verdicts.append(Verdict(VerdictKind.FAULT, program.reason, fault=program))
                     case _:
-                        verdicts.append(verify(program, state.record, compared_fields=protocol.compared_fields))
+                        # what stands was held to its claims without looking when it was accepted, on the record of then
+                        fields, looks_away = protocol.compared_fields, bool(files)
+                        verdicts.append(
+                            verify(program, state.record, compared_fields=fields, seed=ledger.head, looks_away=looks_away)
+                        )
     else:
         verdicts = [None] * len(hypotheses)
     n_steps = sum(len(trajectory) for trajectory in state.record)

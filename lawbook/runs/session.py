@@ -46,6 +46,7 @@ from lawbook.runs.annotations import RunAnnotations
 from lawbook.runs.case_builder import build_case
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.mind_tools import MindTools
+from lawbook.runs.plan_roller import PlanRoller
 from lawbook.runs.program_queries import ProgramQueries
 from lawbook.runs.state import Member
 from lawbook.sandbox.host import Host
@@ -80,6 +81,7 @@ class Session(ProgramQueries, RunAnnotations):
         self.budget, self.seed, self.limits, self.policy = budget, seed, limits or Limits(), policy
         self._predictor = LivePredictor(host, protocol)
         self._executor = ActionExecutor(event_log, world, self._predictor, budget=budget, protocol=protocol)
+        self._plan_roller = PlanRoller(event_log, self._executor, protocol, self._get_program)
         self._answered_proposal: tuple[Proposal, StoredProposal] | None = None
         self._disagreement_finder = DisagreementFinder(world.spec.clicks)
         self._plan_cache: dict[tuple[int, str | None, bool], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
@@ -159,7 +161,13 @@ class Session(ProgramQueries, RunAnnotations):
         n_accepted, started_at = len(self.state.accepted_versions), time.perf_counter()
         assert m.proposal is not None
         verdict = evaluate_proposal(
-            m.proposal[1], m, self.record, self.host, self.protocol, lambda candidate: self._judge(member, candidate)
+            m.proposal[1],
+            m,
+            self.record,
+            self.host,
+            self.protocol,
+            lambda candidate: self._judge(member, candidate),
+            self.event_log.ledger.get_event(m.proposal[0]).hash,
         )
         verdict = replace(verdict, seconds=time.perf_counter() - started_at)
         regressions = self._describe_regressions(m, m.proposal[1].apply_to(m.hypothesis)) if verdict.admissible else ""
@@ -330,13 +338,17 @@ class Session(ProgramQueries, RunAnnotations):
         sent_actions: list[Action] = []
         last_result = ExecutionResult((), None)
         while (active := self.state.active_plan) is not None and not self.outcome and not last_result.halt_reason:
+            halt = self._plan_roller.roll_on(active)
+            if halt is not None:
+                last_result = replace(halt, observation=last_result.observation)
+                break
             action = active.executable.get_action(active.n_sent)
             fault = self._executor.validate(action)
             if fault is not None:  # the world no longer accepts what was planned
                 self._executor.falsify(active.member, Verdict(VerdictKind.FAULT, fault.reason, fault=fault))
                 last_result = ExecutionResult((), None, None, (active.member,), fault.reason)
                 break
-            context = (ActionKind.PLAN, active.member, active.plan_seq, active.question, active.next_prediction)
+            context = (ActionKind.PLAN, active.member, active.plan_seq, active.question, self._plan_roller.get_expected(active))
             last_result = self._executor.act(action, *context)
             sent_actions += last_result.actions
         self.event_log.commit()

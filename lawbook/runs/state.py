@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lawbook.core.executable import Executable, PlanRun
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, Trigger
-from lawbook.core.record import RESET, Action, ActionKind, Record, Status
+from lawbook.core.record import RESET, Action, ActionKind, Observation, Record, Status
 from lawbook.core.results import RunOutcome, Verdict
 from lawbook.core.spending import Caps, Spending
 from lawbook.errors import UsageError
@@ -35,6 +35,8 @@ from lawbook.ledger.opening import MalformedEventError
 from lawbook.minds.base import PeerAction, Version
 from lawbook.protocols.gate import MAX_REFUSALS
 
+MAX_CHANGED_PLANS = 5
+"""Plans to the goal in a row that what was seen changed, before the mind is asked whether more can be known."""
 SIMPLIFY_GROWTH = 1.25
 """A description this many times its length at the last simplification is asked to be simplified."""
 
@@ -70,6 +72,8 @@ class Member:
     should_simplify: bool = False
     simplified_bytes: int = 0
     no_plan_reason: str = ""
+    n_changed_plans: int = 0
+    """Plans of its to the goal, in a row, that ended because what was seen had changed where they lead."""
     reflected_at: int = -1
     """How many actions had been sent when it was last asked because nobody had a plan."""
 
@@ -89,7 +93,8 @@ class ActivePlan:
     """The executable that is being followed: its PLAN event, who drives, what is executed, how many actions of it have been sent.
 
     predictions: frame and status that each action is planned to show; empty where the ledger does not say (older ones name the
-    frames alone).
+    frames alone). aim: goal, subgoal or frontier. n_open: how many had been sent when something was left open of the last, or seen
+    besides the settled frame; 0: that has not happened.
     """
 
     plan_seq: int
@@ -99,11 +104,13 @@ class ActivePlan:
     question: str
     n_sent: int = 0
     predictions: tuple[PredictedOutcome, ...] = ()
+    aim: str = "goal"
+    n_open: int = 0
 
     @property
-    def next_prediction(self) -> PredictedOutcome | None:
-        """Return what the next action is planned to show; None where that is not known."""
-        return self.predictions[self.n_sent] if self.n_sent < len(self.predictions) else None
+    def is_open(self) -> bool:
+        """Say whether more may have been seen of its last step than was predicted."""
+        return 0 < self.n_open == self.n_sent
 
 
 @dataclass
@@ -178,8 +185,9 @@ class State:
                     self.members[data.member].no_plan_reason = data.reason
                 if data.actions is not None:
                     subgoal = None if data.subgoal is None else ledger.get_text(data.subgoal)
-                    executable = PlanRun(data.actions)
-                    self.open_plans[event.seq] = ActivePlan(event.seq, data.member, executable, subgoal, data.question)
+                    executable, aim = PlanRun(data.actions), data.aim or ("goal" if subgoal is None else "subgoal")
+                    plan = ActivePlan(event.seq, data.member, executable, subgoal, data.question, aim=aim)
+                    self.open_plans[event.seq] = plan
             case NoPlanEvent():
                 for index in data.members:
                     self.members[index].trigger, self.members[index].reflected_at = Trigger.NO_PLAN, self.n_actions
@@ -237,9 +245,12 @@ class State:
         if self.active_plan is not None:
             follows_plan = intent is not None and intent.plan_seq == self.active_plan.plan_seq
             self.active_plan.n_sent += follows_plan
+            prediction = intent.predictions.get(self.active_plan.member) if intent is not None else None
+            if is_left_open(prediction, observation):
+                self.active_plan.n_open = self.active_plan.n_sent
             is_done = self.active_plan.executable.is_finished(self.active_plan.n_sent)
             if is_done or not follows_plan or action == RESET or observation.status is not Status.RUNNING:
-                self.active_plan = None
+                self._end_plan()
         for member in self.members:
             member.n_explore_refusals, member.explore_refusal, member.n_faults = 0, "", 0
             member.should_simplify |= is_completed and not self.record.is_won
@@ -254,7 +265,8 @@ class State:
                 member.peer_actions.append(PeerAction(self.n_actions, intent.member, intent.kind.value, (action,)))
 
     def _apply_verdict(self, member: Member, about: str, verdict: Verdict, timestamp: float) -> None:
-        """about: `proposal` (the gate's answer to one), `prediction` (it was wrong), `explore` (its answer could not be used)."""
+        """about: `proposal` (the gate's answer to one), `prediction` (it was wrong), `explore` (its answer could not be used), `plan`
+        (it no longer ends in its aim, after what was seen)."""
         member.clear_pending()
         match about:
             case "prediction":
@@ -262,7 +274,13 @@ class State:
                 member.n_faults += verdict.fault is not None
                 self.n_mismatches += 1
                 if self.active_plan is not None and self.active_plan.member == member.index:
-                    self.active_plan = None
+                    self._end_plan()
+            case "plan":
+                assert self.active_plan is not None and self.active_plan.member == member.index, "no plan of its is followed"
+                self._end_plan(is_changed=True)
+                if member.n_changed_plans >= MAX_CHANGED_PLANS:
+                    member.trigger, member.n_refusals = member.trigger or Trigger.UNCLAIMED_END, 0
+                    member.n_changed_plans = 0
             case "explore":
                 member.n_explore_refusals += 1
                 member.explore_refusal = verdict.reason
@@ -271,6 +289,14 @@ class State:
                 _, proposal = member.proposal
                 member.proposal = None
                 self._apply_proposal_verdict(member, proposal, verdict, timestamp)
+
+    def _end_plan(self, *, is_changed: bool = False) -> None:
+        """The plan is followed no further. is_changed: for what was seen had changed where it leads."""
+        assert self.active_plan is not None
+        driver: Member = self.members[self.active_plan.member]
+        if self.active_plan.aim == "goal":
+            driver.n_changed_plans = driver.n_changed_plans + 1 if is_changed else 0
+        self.active_plan = None
 
     def _apply_proposal_verdict(self, member: Member, proposal: Proposal, verdict: Verdict, timestamp: float) -> None:
         candidate = proposal.apply_to(member.hypothesis)
@@ -293,7 +319,7 @@ class State:
                 AcceptedVersion(member.index, member.version, candidate, proposal.diagnosis or proposal.decision.value, timestamp)
             )
             if self.active_plan is not None and self.active_plan.member == member.index:
-                self.active_plan = None
+                self._end_plan()
         member.hypothesis, member.admissible, member.n_refusals = candidate, True, 0
         if is_simplifying or proposal.decision is Decision.SIMPLIFY:
             member.trigger, member.should_simplify, member.simplified_bytes = None, False, _count_description_bytes(member)
@@ -303,6 +329,11 @@ class State:
             member.should_simplify = True
         member.trigger = Trigger.SIMPLIFY if member.should_simplify else None
         member.should_simplify = False
+
+
+def is_left_open(prediction: PredictedOutcome | None, observation: Observation) -> bool:
+    """Whether a step may have shown more than was predicted of it: a cell or the status was left open, or there is an animation."""
+    return (prediction is not None and not prediction.is_whole) or len(observation.frames) > 1
 
 
 def _ends_unclaimed(prediction: PredictedOutcome | None, status: Status) -> bool:

@@ -84,6 +84,8 @@ class DisplayEventBuilder:
                 display_event = self._build_proposal(common_fields, judged)
             case VerdictEvent(about="prediction") as judged:
                 display_event = self._build_mismatch(common_fields, judged)
+            case VerdictEvent(about="plan", verdict=verdict):
+                display_event = NoteAdded(**common_fields, text=verdict.reason)
             case VerdictEvent(verdict=verdict):
                 text = f"an exploration could not be used: {verdict.reason}"
                 display_event = NoteAdded(**common_fields, text=text, is_error=True)

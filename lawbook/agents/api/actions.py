@@ -89,6 +89,7 @@ def verify(context: CommandContext) -> CommandResult:
         session.record,
         first=[last_counterexample.trajectory] if last_counterexample else [],
         compared_fields=session.protocol.compared_fields,
+        seed=session.event_log.ledger.head,
     )
     citation_remarks = _describe_citations(hypothesis) if session.protocol.needs_rulebook else ""
     if not verdict.admissible:
