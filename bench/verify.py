@@ -23,7 +23,6 @@ from lawbook.sandbox.host import Host, Program
 from lawbook.verification.comparison import compare_prediction
 from lawbook.verification.replay import verify
 
-
 _UPDATE = """
 
 def update(state, observation):

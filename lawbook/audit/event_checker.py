@@ -34,6 +34,7 @@ from lawbook.ledger.ledger import Event, Ledger
 from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.protocols import gate
 from lawbook.protocols.protocol import Protocol, get_protocol
+from lawbook.runs.state import is_left_open
 from lawbook.verification.comparison import compare_prediction, is_unclaimed
 from lawbook.verification.determinism import DeterminismChecker
 from lawbook.worlds.world import WorldSpec, explain_refusal
@@ -143,7 +144,7 @@ class EventAudit:
             case IntendEvent():
                 self._check_intent(data)
             case ProposeEvent():
-                self.hypothesis_audit.on_proposal(event.seq, data)
+                self.hypothesis_audit.on_proposal(event.seq, event.hash, data)
             case VerdictEvent():
                 self._check_verdict(event, data)
             case PlanEvent():

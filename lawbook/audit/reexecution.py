@@ -170,7 +170,7 @@ class Reexecution:
             return "ends a plan that, rolled from there, still ends where it was to end" if is_wrong else ""
         if change is not None and program.has_update:
             return f"goes on with a plan that had to end there: {change}"
-        if not predictions[0].is_same_as(plan_roll.prediction.load(self.event_audit.ledger)):
+        if not predictions[0].is_same_as(load_prediction(self.event_audit.ledger, plan_roll.prediction)):
             return "predicts something else than its program shows when the rest of the plan is rolled from there"
         return ""
 

@@ -160,7 +160,7 @@ class Trajectory:
 
     @property
     def observations(self) -> list[Observation]:
-        """What was seen after each action."""
+        """List what was seen after each action."""
         return [observation for _, observation in self.steps]
 
     @property

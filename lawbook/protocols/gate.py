@@ -89,8 +89,8 @@ def explain_end_refusal(
 def explain_plan_change(predictions: Sequence[Prediction], holds: bool | None, aim: str) -> str | None:
     """Why a plan that is under way is not followed further, after what was seen; None where it still ends in its aim.
 
-    predictions: of what is left of it; holds: whether its aim holds at the end of that. aim: goal, subgoal or frontier, which a goal
-    is better than.
+    predictions: of what is left of it; holds: whether its aim holds at the end of that. aim: goal, subgoal or frontier, which
+    a goal is better than.
     """
     if aim == "frontier" and holds is True:
         holds = None

@@ -10,8 +10,8 @@ from dataclasses import replace
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import RESET, Action, ActionKind, Observation, Status
 from lawbook.core.results import Counterexample, ExecutionResult, Prediction, ProgramError, RunOutcome, Verdict, VerdictKind
-from lawbook.ledger.contents import load_prediction, store_observation, store_prediction
-from lawbook.ledger.events import IntendEvent, NoteEvent, PredictedOutcome
+from lawbook.ledger.contents import store_observation, store_prediction
+from lawbook.ledger.events import IntendEvent, NoteEvent
 from lawbook.planning.live_prediction import LivePredictor, retry_on_host_fault
 from lawbook.protocols.protocol import Protocol
 from lawbook.runs.event_log import EventLog

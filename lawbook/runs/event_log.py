@@ -50,8 +50,8 @@ class EventLog:
     def append_verdict(self, member: int, about: str, verdict: Verdict) -> Event:
         """Append a verdict.
 
-        about: `proposal`, `prediction` (a live one was wrong, the member is falsified), `explore` (an unusable answer), `plan` (after
-        what was seen it no longer ends in its aim; nobody is falsified).
+        about: `proposal`, `prediction` (a live one was wrong, the member is falsified), `explore` (an unusable answer), `plan`
+        (after what was seen it no longer ends in its aim; nobody is falsified).
         """
         return self.append(VerdictEvent(member, about, verdict))
 

@@ -265,8 +265,8 @@ class State:
                 member.peer_actions.append(PeerAction(self.n_actions, intent.member, intent.kind.value, (action,)))
 
     def _apply_verdict(self, member: Member, about: str, verdict: Verdict, timestamp: float) -> None:
-        """about: `proposal` (the gate's answer to one), `prediction` (it was wrong), `explore` (its answer could not be used), `plan`
-        (it no longer ends in its aim, after what was seen)."""
+        """about: `proposal` (the gate's answer to one), `prediction` (it was wrong), `explore` (its answer could not be used),
+        `plan` (it no longer ends in its aim, after what was seen)."""
         member.clear_pending()
         match about:
             case "prediction":
@@ -332,7 +332,7 @@ class State:
 
 
 def is_left_open(prediction: PredictedOutcome | None, observation: Observation) -> bool:
-    """Whether a step may have shown more than was predicted of it: a cell or the status was left open, or there is an animation."""
+    """Say whether a step may have shown more than was predicted of it: a cell or the status was left open, or there is an animation."""
     return (prediction is not None and not prediction.is_whole) or len(observation.frames) > 1
 
 

@@ -131,6 +131,7 @@ class WorkerChain:
         return self._worker
 
     def close(self) -> None:
+        """End the worker, if there is one."""
         if self._worker is not None:
             self._worker.close()
             self._worker = None
@@ -143,7 +144,7 @@ class WorkerChain:
 
 
 def judge_replay(replay: Replay, comparison: TrajectoryComparison) -> Counterexample | ProgramError | None:
-    """What a replay that was compared by `comparison` came to; None where all of it holds."""
+    """Say what a replay that was compared by `comparison` came to; None where all of it holds."""
     if comparison.counterexample is not None:
         return comparison.counterexample
     if replay.fault is not None:

@@ -182,7 +182,7 @@ def test_a_verdict_about_a_plan_that_holds_is_found(tmp_path: Path, host: Host) 
     with resume_run(folder, host=host, mind=Retaining([CLAIMING])) as session:
         active = session.state.active_plan
         assert active is not None and active.n_sent == 1 and active.is_open
-        session._end_changed_plan(active, "It was given up.")
+        session._plan_roller._end_changed_plan(active, "It was given up.")
         session.finish(RunOutcome.FINISHED, "enough")
     assert audit_run(folder).holds
     report = audit_run(folder, strict=True)
