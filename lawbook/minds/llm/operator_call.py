@@ -49,9 +49,7 @@ class OperatorCaller:
         arm = {"rulebook": case.needs_rulebook, "allows_open": case.allows_open}
         system, task = templates.build_system_prompt(op, **arm), templates.load_prompt(op, **arm)
         uses_text_tools = tools is not None and not self.model.supports_tools
-        tool_parts = (
-            [Part("tools", templates.load_prompt("tools", later=bool(case.history), **arm))] if uses_text_tools else []
-        )
+        tool_parts = [Part("tools", templates.load_prompt("tools", later=bool(case.history), **arm))] if uses_text_tools else []
         message_parts = [
             *parts,
             *tool_parts,
