@@ -110,6 +110,8 @@ class Case:
     """The other members' hypotheses, so that a mind can keep its own different."""
     no_plan: str = ""
     """Why this member's program shows no way to its goal, as its last search said."""
+    allows_open: bool = False
+    """A program may leave open what cannot be known, and is held to what it claims (protocol belief)."""
     tools: MindToolsProtocol | None = field(default=None, compare=False, repr=False)
 
 

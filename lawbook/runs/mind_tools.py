@@ -14,6 +14,7 @@ from lawbook.errors import MindError, RefusedError
 from lawbook.ledger.events import CallEvent
 from lawbook.minds.base import Exchange
 from lawbook.runs.event_log import EventLog
+from lawbook.verification.open_cells import fill_open_cells, format_openness
 
 MAX_SIMULATION_CHARS = 20_000
 """Characters of what a simulation shows."""
@@ -55,10 +56,10 @@ class MindTools:
             return str(refusal)
         lines = []
         for number, (action, prediction) in enumerate(zip(actions, predictions, strict=False), 1):
-            lines.append(
-                f"{number}. action {action}: {prediction.status}; {frame_text.format_difference(previous_frame, prediction.frame)}"
-            )
-            previous_frame = prediction.frame
+            shown, openness = fill_open_cells(prediction, previous_frame), format_openness(prediction)
+            difference = frame_text.format_difference(previous_frame, shown)
+            lines.append(f"{number}. action {action}: {prediction.status}{f' [{openness}]' if openness else ''}; {difference}")
+            previous_frame = shown
         return frame_text.clip_text("\n".join(lines), MAX_SIMULATION_CHARS)
 
     def exchange(self, step: str, request: str, ask: Callable[[], Exchange]) -> str:

@@ -177,7 +177,7 @@ class LiveDisplay(NullDisplay):
                 updates = {"way": find_motion_path(frames)[1:], "wrong": None}
             case ProposalJudged() if event.version is not None:
                 # What is no longer asked has mostly been answered: only rules are struck out.
-                visible_changes = [change for change in event.changes if change.mark != "-" or change.name.startswith("R")]
+                visible_changes = [change for change in event.changes if change.mark != "-" or change.name.startswith(("R", "U"))]
                 updates = {"rules": visible_changes, "title": _format_title(state, event.member), "wrong": None}
             case PredictionFailed():
                 updates = {"way": (), **self._build_mismatch_changes(event)}

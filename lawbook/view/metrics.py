@@ -268,7 +268,7 @@ class RunMetricsBuilder:
             decisions=dict(self._decisions),
             versions=self._versions,
             n_rules=tuple(
-                sum(name.startswith("R") for name in parse_entries(hypothesis.rulebook)) if hypothesis else 0
+                sum(name.startswith(("R", "U")) for name in parse_entries(hypothesis.rulebook)) if hypothesis else 0
                 for hypothesis in hypotheses
             ),
             description_bytes=tuple(hypothesis.description_bytes if hypothesis else 0 for hypothesis in hypotheses),

@@ -162,7 +162,7 @@ def _find_key_mismatch(
         if isinstance(item, PredictionFailed) and item.member == 0 and item.predicted and item.observed:
             pending_mismatch = k, item
         elif isinstance(item, ProposalJudged) and item.member == 0 and item.version is not None and pending_mismatch is not None:
-            n_new_rules = sum(change.mark == "+" and change.name.startswith("R") for change in item.changes)
+            n_new_rules = sum(change.mark == "+" and change.name.startswith(("R", "U")) for change in item.changes)
             counterexample = pending_mismatch[1].verdict.counterexample
             worth = counterexample is not None and counterexample.expected is not counterexample.predicted, n_new_rules
             if best is None or worth > best[0]:
@@ -264,7 +264,7 @@ def _render_rules(
 ) -> Iterator[str]:
     """The rulebook of one stage against the one before: retracted rules first, then what stands. Where room is short the changed
     ones are kept before the others, then the last ones, and those that stood from the start (`old`) at the end."""
-    rules = [rule for rule in rule_changes if rule.name.startswith("R")]
+    rules = [rule for rule in rule_changes if rule.name.startswith(("R", "U"))]
     retracted, standing = [rule for rule in rules if rule.mark == "-"], [rule for rule in rules if rule.mark != "-"]
     yield f'<line x1="{x}" y1="{y}" x2="{x + BOARD_PIXELS}" y2="{y}" stroke="{_EDGE_COLOUR}"/>'
     yield (

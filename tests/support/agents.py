@@ -66,7 +66,7 @@ class Agent:
 
 
 def answers_of(hypothesis: Hypothesis) -> str:
-    rules = [line.partition(".")[0] for line in hypothesis.rulebook.splitlines() if line.startswith("R")]
+    rules = [line.partition(".")[0] for line in hypothesis.rulebook.splitlines() if line.startswith(("R", "U"))]
     return "".join(f"{rule}: the code does exactly what this rule says\n" for rule in rules)
 
 

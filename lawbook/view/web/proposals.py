@@ -42,7 +42,7 @@ def _summarize_proposal(run_index: RunIndex, event: ProposalJudged) -> Json:
         "reason": truncate_text(event.verdict.reason, 4000),
         "replayed": event.verdict.replayed,
         "seconds": event.verdict.seconds,
-        "marks": [change.mark for change in event.changes if change.name.startswith("R")],
+        "marks": [change.mark for change in event.changes if change.name.startswith(("R", "U"))],
         "cause": None if cause is None else {"step": cause.at, "line": format_one_line(cause.line, 300)},
     }
 
