@@ -332,7 +332,7 @@ class State:
 
 
 def is_left_open(prediction: PredictedOutcome | None, observation: Observation) -> bool:
-    """Say whether a step may have shown more than was predicted of it: a cell or the status was left open, or there is an animation."""
+    """Say whether a step may have shown more than was predicted: a cell or the status was left open, or there is an animation."""
     return (prediction is not None and not prediction.is_whole) or len(observation.frames) > 1
 
 
