@@ -135,7 +135,7 @@ class ProposalJudged(DisplayEvent):
             return f"{self.member_label}{self.decision} {self.refusal_label}: {extract_first_sentence(self.verdict.reason, 300)}"
         if self.version is None:
             return ""
-        marks = [f"{change.mark}{change.name}" for change in self.changes if change.mark != " " and change.name.startswith(("R", "U"))]
+        marks = [f"{one.mark}{one.name}" for one in self.changes if one.mark != " " and one.name.startswith(("R", "U"))]
         if self.old_hypothesis is None:
             rule_changes = f" {format_count(len(marks), 'rule')};"
         else:

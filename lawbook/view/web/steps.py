@@ -10,6 +10,7 @@ from typing import Any
 from lawbook.core.record import Frame
 from lawbook.errors import UsageError
 from lawbook.ledger.body_parts import pack_action
+from lawbook.ledger.events import PredictedOutcome
 from lawbook.view.display_events import DisplayEvent, PlanStarted, PredictionFailed, ProposalJudged
 from lawbook.view.formatting import format_one_line, truncate_text
 from lawbook.view.motion_path import find_motion_path
@@ -82,12 +83,19 @@ def _describe_step(run_index: RunIndex, step: Step) -> Json:
         "question": truncate_text(event.intent.question, 600),
         "status": event.status.value,
         "was": event.level_before,
-        "predicted": {
-            str(member): {"frame": outcome.frame, "status": outcome.status.value, "exact": event.exact_by_member[member]}
-            for member, outcome in predictions
-        },
+        "predicted": {str(member): _describe_prediction(outcome, event.exact_by_member[member]) for member, outcome in predictions},
         "line": format_one_line(event.line, 300),
     }
+
+
+def _describe_prediction(outcome: PredictedOutcome, is_exact: bool | None) -> Json:
+    """Say what was claimed; `open` and `statuses` only where something was left open."""
+    described: Json = {"frame": outcome.frame, "status": outcome.status.value, "exact": is_exact}
+    if outcome.open_cells is not None:
+        described["open"] = outcome.open_cells
+    if len(outcome.statuses) > 1:
+        described["statuses"] = sorted(status.value for status in outcome.statuses)
+    return described
 
 
 def _describe_event(event: DisplayEvent) -> Json | None:
@@ -108,7 +116,8 @@ def list_frame_ids(run_index: RunIndex, first: int, last: int) -> list[str]:
     for step in _slice_steps(run_index, first, last):
         frame_ids[step.frames[-1]] = None
         if step.event is not None:
-            frame_ids.update((prediction.frame, None) for prediction in step.event.intent.predictions.values())
+            for outcome in step.event.intent.predictions.values():
+                frame_ids.update((frame_id, None) for frame_id in (outcome.frame, outcome.open_cells) if frame_id is not None)
     return list(frame_ids)
 
 
