@@ -126,7 +126,7 @@ def measure_accuracy(file: Path, n_train: int, n_test: int, mind: Mind, host: Ho
             after, status = memory.get(transition.key, (transition.before, Status.RUNNING))
             predictors[2].add(is_known, status is transition.status and (is_completion or np.array_equal(after, transition.after)))
     rules = find_rule_citations(hypothesis).rules
-    n_exceptions = mind.exceptions(case) if isinstance(mind, ExceptionCounter) else 0
+    n_exceptions = mind.count_exceptions(case) if isinstance(mind, ExceptionCounter) else 0
     return OneStepAccuracy(
         predictors, n_restarts, verdict.admissible, hypothesis.description_bytes, len(rules), n_exceptions, seconds, hypothesis
     )

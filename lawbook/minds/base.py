@@ -124,6 +124,8 @@ class Case:
     """The other members' hypotheses, so that a mind can keep its own different."""
     no_plan: str = ""
     """Why this member's program shows no way to its goal, as its last search said."""
+    allows_open: bool = False
+    """A program may leave open what cannot be known, and is held to what it claims (protocol belief)."""
     tools: MindToolsProtocol | None = field(default=None, compare=False, repr=False)
 
 
@@ -171,7 +173,7 @@ class FreeMind(Protocol):
 class ExceptionCounter(Protocol):
     """A mind that can tell how much of what it wrote was learnt by heart. One that cannot counts as having learnt nothing so."""
 
-    def exceptions(self, case: Case) -> int:
+    def count_exceptions(self, case: Case) -> int:
         """Count the observations that this member's program holds and no law of its explains."""
         ...
 

@@ -34,4 +34,5 @@ def build_case(
         notes=tuple(state.notes),
         rivals=tuple(rival.hypothesis for rival in state.members if rival is not m and rival.hypothesis),
         no_plan=m.no_plan_reason if m.admissible else "",
+        allows_open=protocol.allows_open,
     )
