@@ -292,8 +292,10 @@ class HypothesisAudit:
                 self._report("plans", f"draws class {class_index} of {groups}, which is not what the seed draws")
         plan.predicted_frames, self._drawn_since_resume = tuple(body.get("ahead", ())), True
         statuses = body.get("ahead_statuses")
-        plan.predicted_statuses = None if statuses is None else tuple(
-            frozenset(map(Status, [status] if isinstance(status, str) else status)) for status in statuses
+        plan.predicted_statuses = (
+            None
+            if statuses is None
+            else tuple(frozenset(map(Status, [status] if isinstance(status, str) else status)) for status in statuses)
         )
         for noun, foretold in (("frames", plan.predicted_frames), ("statuses", plan.predicted_statuses or ())):
             if len(foretold) not in (0, len(plan.actions)):

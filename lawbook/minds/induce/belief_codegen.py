@@ -12,7 +12,7 @@ from lawbook.minds.induce.doubt_induction import RULES, Unknown
 from lawbook.minds.induce.law_tables import Laws
 from lawbook.minds.induce.overlay_removal import Overlay
 
-_ENGINE_SOURCE = '''"""A walking world: the contract over `walker`, `layers` over it, and over both what is not known of them (`unknown`)."""
+_ENGINE_SOURCE = '''"""A walking world: the contract over `walker` and `layers`, and over both what is not known of them."""
 
 import learnt
 import unknown
@@ -45,7 +45,12 @@ def write_belief(
     rules = "\n".join(f"- U{unknown.rules[name]}. {sentence}" for name, sentence in sentences.items())
     heading = "## Open questions"
     rulebook = plain.rulebook.replace(heading, f"## What is not known\n{rules}\n\n{heading}", 1)
-    files = {**plain.files, ENGINE: _ENGINE_SOURCE, "beliefs.py": read_source("beliefs.py"), "unknown.py": _write_table(unknown, sentences)}
+    files = {
+        **plain.files,
+        ENGINE: _ENGINE_SOURCE,
+        "beliefs.py": read_source("beliefs.py"),
+        "unknown.py": _write_table(unknown, sentences),
+    }
     return Hypothesis(rulebook, files)
 
 
@@ -83,7 +88,7 @@ def _describe_contacts(unknown: Unknown) -> str:
         return ""
     listed = [_describe_context(key) for key in unknown.contacts][:_MAX_LISTED]
     more = f"; and {len(unknown.contacts) - _MAX_LISTED} more" if len(unknown.contacts) > _MAX_LISTED else ""
-    return f"What comes of these is one thing at one time and another at another, for no reason that was found: {'; '.join(listed)}{more}."
+    return f"What comes of these is one thing at one time and another at another, why was not found: {'; '.join(listed)}{more}."
 
 
 def _describe_context(key: Any) -> str:
@@ -109,7 +114,9 @@ def _describe_areas(unknown: Unknown) -> str:
 
 def _write_table(unknown: Unknown, sentences: Mapping[str, str]) -> str:
     lines = ['"""What is not known."""', "", "rules = {"]
-    lines += [f'    "{name}": {number},' + (f"  # U{number}" if name in sentences else "") for name, number in unknown.rules.items()]
+    lines += [
+        f'    "{name}": {number},' + (f"  # U{number}" if name in sentences else "") for name, number in unknown.rules.items()
+    ]
     lines += ["}"]
     for entry in fields(unknown):
         value = getattr(unknown, entry.name)

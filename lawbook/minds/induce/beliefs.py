@@ -14,9 +14,10 @@ from lawbook.minds.induce.walker import Walker
 
 class State(NamedTuple):
     """world: the state below. doubt: of each cell the rule under which its ground is not known until it is seen; empty: none is.
-    hinge: the rule under which what the last action came to is not known; lost: the same, and something was done since: all is open.
-    ends: what may have completed the level by that, or None. refuted: what did not complete the level in this attempt, though it might have.
-    walks: the actions that move."""
+    hinge: the rule under which what the last action came to is not known; lost: the same, and something was done since, so that all
+    is open. ends: what may have completed the level by that, or None. refuted: what did not complete the level in this attempt,
+    though it might have. walks: the actions that move. fresh: where a view goes with the avatar, the cells that have been in it
+    from the start, so that it is not known whether they are shown without it; else empty."""
 
     world: Any
     doubt: bytes = b""
@@ -25,6 +26,7 @@ class State(NamedTuple):
     ends: Any = None
     refuted: tuple[Any, ...] = ()
     walks: tuple[int, ...] = ()
+    fresh: bytes = b""
 
     @property
     def core(self) -> Any:
@@ -71,16 +73,32 @@ class Believer:
     # -- the contract's functions ---------------------------------------------------------------------------------------------
 
     def initial_state(self, observation: Any) -> State:
-        if self.world.view and "earlier" in observation:
-            observation = {**observation, "frame": observation["frame"]}
+        frame = np.asarray(observation["frame"])
         world = self.world.initial_state(observation)
+        if self.world.view:
+            world = self.recall(world, observation)
         doubt = b""
         if self.unknown.hidden:
-            plane = np.zeros(observation["frame"].shape, np.uint8)
+            plane = np.zeros(frame.shape, np.uint8)
             for rows, cols, _ in self.figures(world.core):
                 plane[rows, cols] = self.rules["hidden"]  # U-hidden
             doubt = plane.tobytes() if plane.any() else b""
-        return State(world, doubt, walks=self.find_walks(observation))
+        fresh = np.zeros(frame.shape, bool)
+        if world.lit and world.core.body >= 0:
+            fresh[self.world.shown(world.core.row, world.core.col, frame.shape)] = True
+        return State(world, doubt, walks=self.find_walks(observation), fresh=fresh.tobytes() if fresh.any() else b"")
+
+    def recall(self, world: Any, observation: Any) -> Any:
+        """The state at a start, with all that earlier attempts at the level have shown of it."""
+        frame, dark = np.asarray(observation["frame"]), self.world.view[0]
+        ground = np.frombuffer(world.core.ground, np.uint8).reshape(frame.shape).copy()
+        for attempt in observation.get("earlier", ()):
+            frames = attempt["frames"]
+            if len(frames) and np.array_equal(frames[0], frame):
+                for earlier in frames:
+                    is_new = (ground == dark) & (earlier != dark)
+                    ground[is_new] = earlier[is_new]
+        return world._replace(core=world.core._replace(ground=ground.tobytes()))
 
     def find_walks(self, observation: Any) -> tuple[int, ...]:
         return tuple(action for action in observation.get("available_actions", ()) if action in self.unknown.walks)
@@ -95,7 +113,7 @@ class Believer:
         world = self.world.step(state.world, action)
         rule, ends, plane = self.judge(state, action)
         doubt = self.keep_doubt(state, world, rule, plane)
-        return State(world, doubt, rule, 0, ends, state.refuted, state.walks)
+        return State(world, doubt, rule, 0, ends, state.refuted, state.walks, state.fresh)
 
     def render(self, state: State) -> Any:
         frame = self.world.render(state.world)
@@ -135,12 +153,18 @@ class Believer:
         if state.ends is not None and not state.lost:
             refuted = tuple(dict.fromkeys((*refuted, state.ends)))
         walks = self.find_walks(observation) or state.walks
-        world = state.world
+        world, is_found = state.world, True
         if state.lost or state.hinge or not np.array_equal(self.world.render(world), frame) or self.world.status(world) != RUNNING:
-            world, found = self.look(world, frame)
-            if not found:
-                return State(world, b"", 0, self.rules["unseen"], None, refuted, walks)
-        return State(world, self.clear_doubt(state, world), 0, 0, None, refuted, walks)
+            world, is_found = self.look(world, frame)
+        fresh = state.fresh
+        if fresh and world.core.body >= 0:
+            still = np.zeros(frame.shape, bool)
+            window = self.world.shown(world.core.row, world.core.col, frame.shape)
+            still[window] = np.frombuffer(fresh, bool).reshape(frame.shape)[window]
+            fresh = still.tobytes() if still.any() else b""
+        if not is_found:
+            return State(world, b"", 0, self.rules["unseen"], None, refuted, walks, fresh)
+        return State(world, self.clear_doubt(state, world), 0, 0, None, refuted, walks, fresh)
 
     # -- what the functions above are made of ---------------------------------------------------------------------------------
 
@@ -241,6 +265,10 @@ class Believer:
             window = self.world.shown(core.row, core.col, frame.shape)
             is_dark = np.zeros(frame.shape, bool)
             is_dark[window] = frame[window] == self.world.view[0]
+            if state.fresh:
+                is_fresh = np.frombuffer(state.fresh, bool).reshape(frame.shape).copy()
+                is_fresh[window] = False
+                is_dark |= is_fresh
             if is_dark.any():
                 plane = np.where(is_dark, self.rules["dark"], 0 if plane is None else plane).astype(np.uint8)  # U-dark
         return plane
@@ -266,9 +294,13 @@ class Believer:
         spots = [self.find_figure(plain, ground, figure) for figure in ((core.body, core.row, core.col), *core.mates)]
         is_visible = np.ones(plain.shape, bool)
         if world.lit:
-            is_visible = np.frombuffer(world.lit, bool).reshape(plain.shape).copy()
+            is_visible = plain != layers.view[0]
             if spots[0][0] >= 0:
-                is_visible[layers.shown(spots[0][1], spots[0][2], plain.shape)] = True
+                window = layers.shown(spots[0][1], spots[0][2], plain.shape)
+                is_lit = is_visible.copy()
+                is_lit[window] = np.frombuffer(world.lit, bool).reshape(plain.shape)[window]
+                world = world._replace(lit=(is_lit | np.frombuffer(world.lit, bool).reshape(plain.shape)).tobytes())
+                is_visible[window] = True
         seen = np.where(is_visible, plain, ground)
         core = core._replace(
             body=spots[0][0], row=spots[0][1], col=spots[0][2], status=RUNNING, mates=tuple(s for s in spots[1:] if s[0] >= 0)
@@ -285,16 +317,19 @@ class Believer:
         bodies = walker.laws.bodies
         mate = bodies[body].get("mate", 0) if body >= 0 else 0
         places = [
-            (other, r, c) for other, table in enumerate(bodies) if table.get("mate", 0) == mate for r, c in find(frame, table["look"])
+            (other, r, c)
+            for other, table in enumerate(bodies)
+            if table.get("mate", 0) == mate
+            for r, c in find(frame, table["look"])
         ]
         if figure in places:
-            return figure
+            return body, row, col
         if body >= 0 and self.unknown.overlaps:
             r, c, colours = walker.cells[body]
             shown, below = frame[row + r, col + c], ground[row + r, col + c]
             is_floor = np.isin(below, np.array(walker.laws.floor, np.uint8))
             if ((shown == colours) | ~is_floor).all():
-                return figure
+                return body, row, col
         if body < 0:
             return places[0] if len(places) == 1 else (-1, -1, -1)
         return min(places, key=lambda place: (abs(place[1] - row) + abs(place[2] - col), place), default=(-1, -1, -1))

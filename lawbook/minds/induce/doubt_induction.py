@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,11 +12,10 @@ import numpy as np
 from lawbook.core.record import Action, Observation, Record, Status, Trajectory
 from lawbook.minds.base import Interface
 from lawbook.minds.induce.beliefs import Believer, State, Watcher
-from lawbook.minds.induce.contact_log import RecordAnalysis
 from lawbook.minds.induce.law_tables import Laws, name_action
 from lawbook.minds.induce.layers import Layers
 from lawbook.minds.induce.overlay_removal import Overlay
-from lawbook.minds.induce.types import ActionName, Grid, Mask
+from lawbook.minds.induce.types import Grid, Mask
 
 RULES = ("idle", "unmet", "contacts", "areas", "hidden", "overlaps", "dark", "unseen", "endless")
 """What may be left open; the place in this list, from 1, is the number of its rule."""
@@ -148,9 +146,7 @@ def find_misses(believer: Believer, record: Record, counts: Counter[Any] | None 
             wrong = _find_wrong_cells(believer, state, observation)
             is_status_wrong = observation.status not in get_statuses(believer, state)
             if wrong.any() or is_status_wrong:
-                yield Miss(
-                    before, state, action, observation, trajectory.get_frame(step), wrong, is_status_wrong, contexts, notes
-                )
+                yield Miss(before, state, action, observation, trajectory.get_frame(step), wrong, is_status_wrong, contexts, notes)
             if observation.status is Status.RUNNING:
                 state = believer.update(state, make_observation(observation))
 
@@ -234,9 +230,7 @@ def _find_figure_cells(miss: Miss, believer: Believer) -> Mask:
     return cells
 
 
-def _choose_context(
-    miss: Miss, counts: Counter[Any], failures: Counter[Any], may_be_place: bool = True
-) -> Any:
+def _choose_context(miss: Miss, counts: Counter[Any], failures: Counter[Any], may_be_place: bool = True) -> Any:
     """The most general context of a step in which laws have failed often enough; else, where it may, this place alone."""
     for keys in miss.contexts:
         for key in keys:
@@ -259,7 +253,9 @@ def _add_far_doubt(unknown: Unknown, miss: Miss, counts: Counter[Any], failures:
     """Cells away from everything that moves: those of a thing that was met, or an area that goes its own way."""
     for keys in miss.contexts:
         for key in keys:
-            is_kind = key[0] in ("exact", "shape", "colour") or (isinstance(key[0], tuple) and key[0][0] in ("exact", "shape", "colour"))
+            is_kind = key[0] in ("exact", "shape", "colour") or (
+                isinstance(key[0], tuple) and key[0][0] in ("exact", "shape", "colour")
+            )
             if is_kind and key not in unknown.contacts and failures[key] >= 2 * MIN_FAILED_SHARE * counts[key]:
                 return _add_contact_doubt(unknown, key, False, _find_boxes(miss.wrong))
     return replace(unknown, areas=_merge_areas(unknown.areas, find_area(miss.previous_frame, miss.observation.frame, miss.wrong)))
