@@ -66,6 +66,7 @@ def describe_doubts(unknown: Unknown, laws: Laws, overlay: Overlay) -> dict[str,
         "overlaps": "Where two things share a place, which of them is in front shows only there." if unknown.overlaps else "",
         "dark": f"What lies in the dark, colour {overlay.view[0]}, is not known before it has been shown." if overlay.view else "",
         "unseen": "While the avatar is not seen, nothing is known of where it is and of what actions do.",
+        "presses": _describe_presses(unknown),
         "endless": "When the game is over shows nowhere." if unknown.endless else "",
     }
     return {name: sentences[name] for name in RULES if sentences[name]}
@@ -102,6 +103,17 @@ def _describe_context(key: Any) -> str:
         case (("click", colour), _):
             return f"a click on colour {colour}"
     return describe_contact(key).rstrip(",")
+
+
+def _describe_presses(unknown: Unknown) -> str:
+    if unknown.presses is None:
+        return ""
+    axis, reach, _ = unknown.presses
+    line = ("row", "column")[axis]
+    return (
+        f"A click on a button, in colour {' or '.join(map(str, unknown.pressed))}, makes of a cell what its {line} shows within {reach} "
+        "cells of it; of what has not been seen so, or has led to two things, it is not known."
+    )
 
 
 def _describe_areas(unknown: Unknown) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from lawbook.minds.induce.layers import COMPLETED, OVER, RUNNING
 from lawbook.minds.induce.looks import find
+from lawbook.minds.induce.nearby import Presses, find_button
 from lawbook.minds.induce.walker import Walker
 
 
@@ -62,13 +63,14 @@ class Believer:
     contacts: what is met (a description, one with an action, or a place with an action) of which the outcome is not known: -> the
     statuses that it may have ("": running, "over", "ends").
     idle: actions that have not been seen to do anything, and were tried too seldom to say that they do nothing.
-    clicked: colours of which it is known what a click on them does. hidden: it is not known what lies below figures at the start.
+    clicked: colours of which it is known what a click on them does. pressed: those of buttons, and presses: what these do, see
+    Presses. hidden: it is not known what lies below figures at the start.
     overlaps: which of two things in one place is in front is not known. endless: when the game is over is not known.
     """
 
     def __init__(self, unknown: Any, world: Any) -> None:
         self.unknown, self.world = unknown, world
-        self.rules = unknown.rules
+        self.rules, self.presses = unknown.rules, Presses(unknown.presses)
 
     # -- the contract's functions ---------------------------------------------------------------------------------------------
 
@@ -111,9 +113,30 @@ class Believer:
         watcher = self.world.core
         watcher.notes.clear()
         world = self.world.step(state.world, action)
+        if action.x is not None and self.unknown.pressed:
+            pressed = self.press(state, world, action)
+            if pressed is not None:
+                return pressed
         rule, ends, plane = self.judge(state, action)
         doubt = self.keep_doubt(state, world, rule, plane)
         return State(world, doubt, rule, 0, ends, state.refuted, state.walks, state.fresh)
+
+    def press(self, state: State, world: Any, action: Any) -> State | None:
+        """The state after a click on a button that is known; None where it is none."""
+        shape = len(state.core.ground) // state.core.width, state.core.width
+        ground = np.frombuffer(world.core.ground, np.uint8).reshape(shape)
+        if ground[action.y, action.x] not in self.unknown.pressed:
+            return None
+        button = find_button(ground, action.y, action.x)
+        if button not in self.presses.buttons:
+            return None
+        if any(key in self.unknown.contacts for key in self.name_acts(state, (action.id, action.x, action.y))):
+            return None
+        doubt = np.frombuffer(state.doubt, np.uint8).reshape(shape) if state.doubt else None
+        pressed, is_open = self.presses.press(ground, None if doubt is None else doubt > 0, button)
+        world = world._replace(core=world.core._replace(ground=pressed.tobytes()))
+        kept = self.keep_doubt(state, world, self.rules["presses"] if is_open.any() else 0, is_open)  # U-presses
+        return State(world, kept, 0, 0, None, state.refuted, state.walks, state.fresh)
 
     def render(self, state: State) -> Any:
         frame = self.world.render(state.world)
@@ -174,12 +197,12 @@ class Believer:
         name = action.id if action.x is None else (action.id, action.x, action.y)
         if action.id in self.unknown.idle:
             return self.rules["idle"], None, None  # U-idle
-        if action.x is not None:
+        if action.x is not None and not any(key in self.unknown.contacts for key in self.name_acts(state, name)):
             return self.judge_click(state, action)
         watcher = self.world.core
-        if not watcher.notes:
-            doubtful = self.unknown.contacts.get((("act",), name))
-            return (0, None, None) if doubtful is None else self.open_boxes(state, doubtful, (("act",), name))
+        for key in () if watcher.notes else self.name_acts(state, name):
+            if key in self.unknown.contacts:
+                return self.open_boxes(state, self.unknown.contacts[key], key)
         for body, row, col, contact, met_by, happens in watcher.notes:
             top, left, height, width = watcher.boxes[body]
             rows, cols = slice(max(row + top, 0), max(row + top + height, 0)), slice(max(col + left, 0), max(col + left + width, 0))
@@ -207,6 +230,11 @@ class Believer:
         yield "at", row, col, name
         yield "when", zlib.crc32(state.core.ground), row, col, name
 
+    def name_acts(self, state: State, name: Any) -> Any:
+        """What an action that meets nothing may be known by to the table `contacts`, the most general first."""
+        yield ("act",), name
+        yield "when", zlib.crc32(state.core.ground), -1, -1, name
+
     def open_boxes(self, state: State, doubtful: Any, key: Any) -> tuple[int, Any, Any]:
         """What is open where what a contact does is not known: where its figures stand and go, and what it changed elsewhere."""
         ends, places = doubtful
@@ -227,7 +255,8 @@ class Believer:
     def judge_click(self, state: State, action: Any) -> tuple[int, Any, Any]:
         frame = self.world.render(state.world)
         colour = int(frame[action.y, action.x])
-        return (0, None, None) if colour in self.unknown.clicked else (self.rules["idle"], None, None)  # U-idle
+        is_known = colour in self.unknown.clicked and colour not in self.unknown.pressed
+        return (0, None, None) if is_known else (self.rules["idle"], None, None)  # U-idle
 
     def figures(self, core: Any) -> Any:
         """(rows, columns, colours) of the cells of every figure that is seen."""

@@ -14,10 +14,12 @@ from lawbook.minds.base import Interface
 from lawbook.minds.induce.beliefs import Believer, State, Watcher
 from lawbook.minds.induce.law_tables import Laws, name_action
 from lawbook.minds.induce.layers import Layers
+from lawbook.minds.induce.nearby import find_button
 from lawbook.minds.induce.overlay_removal import Overlay
+from lawbook.minds.induce.press_induction import Press, PressTables, learn_presses
 from lawbook.minds.induce.types import Grid, Mask
 
-RULES = ("idle", "unmet", "contacts", "areas", "hidden", "overlaps", "dark", "unseen", "endless")
+RULES = ("idle", "unmet", "contacts", "areas", "hidden", "overlaps", "dark", "unseen", "endless", "presses")
 """What may be left open; the place in this list, from 1, is the number of its rule."""
 MAX_PASSES = 12
 """Times that doubts are added to before everything is left open."""
@@ -25,6 +27,8 @@ MIN_IDLE_TRIALS = 4
 """Different frames in which an action must have changed nothing before it is held to do nothing."""
 MIN_FAILED_SHARE = 1 / 3
 """Share of the times that something was met that laws must have failed for all of its kind to be in doubt."""
+MIN_PRESSES = 3
+"""Clicks on a colour that laws must have failed for it to be that of buttons."""
 MAX_AREA_SHARE = 1 / 8
 """Share of a frame that an area may cover."""
 MIN_ELONGATION = 4
@@ -43,6 +47,8 @@ class Unknown:
     walks: tuple[int, ...] = ()
     idle: tuple[int, ...] = ()
     clicked: tuple[int, ...] = ()
+    pressed: tuple[int, ...] = ()
+    presses: PressTables | None = None
     areas: tuple[Area, ...] = ()
     contacts: Mapping[Any, ContactDoubt] = field(default_factory=dict)
     hidden: bool = False
@@ -73,6 +79,10 @@ def learn_doubts(laws: Laws, overlay: Overlay, record: Record, interface: Interf
     """Find what these laws claim wrongly of the record, and the doubts with which they claim nothing that is wrong."""
     walks = tuple(action for action in interface.actions if action and action not in interface.clicks)
     unknown = Unknown(walks=walks, idle=find_idle_actions(laws, record, walks), clicked=_find_clicked_colours(record))
+    pressed = _find_pressed_colours(make_believer(laws, overlay, unknown), record)
+    if pressed:
+        presses = learn_presses(_collect_presses(make_believer(laws, overlay, unknown), record, pressed))
+        unknown = replace(unknown, pressed=pressed, presses=presses)
     for _ in range(MAX_PASSES):
         believer = make_believer(laws, overlay, unknown)
         counts: Counter[Any] = Counter()
@@ -122,6 +132,39 @@ def _find_clicked_colours(record: Record) -> tuple[int, ...]:
     )
 
 
+def _find_pressed_colours(believer: Believer, record: Record) -> tuple[int, ...]:
+    """The colours on which clicks did again and again what no law says."""
+    clicks, misses = Counter[int](), Counter[int]()
+    for trajectory in record:
+        clicks.update(
+            int(trajectory.get_frame(step)[action.y, action.x])
+            for step, action in enumerate(trajectory.actions)
+            if action.x is not None and action.y is not None
+        )
+    for miss in find_misses(believer, record):
+        if miss.action.x is not None and miss.action.y is not None and miss.wrong.any():
+            misses[int(miss.previous_frame[miss.action.y, miss.action.x])] += 1
+    return tuple(sorted(c for c, number in misses.items() if number >= MIN_PRESSES and number >= MIN_FAILED_SHARE * clicks[c]))
+
+
+def _collect_presses(believer: Believer, record: Record, colours: Sequence[int]) -> list[Press]:
+    """Every click on these colours: the button, the ground before and after."""
+    presses = []
+    for trajectory in record:
+        state = believer.initial_state(make_start(trajectory))
+        for action, observation in trajectory.steps:
+            before, state = state, believer.step(state, action)
+            if observation.status is not Status.RUNNING:
+                break
+            state = believer.update(state, make_observation(observation))
+            if action.x is not None and action.y is not None:
+                width = before.core.width
+                ground, after = (np.frombuffer(s.core.ground, np.uint8).reshape(-1, width) for s in (before, state))
+                if ground[action.y, action.x] in colours:
+                    presses.append(Press(find_button(ground, action.y, action.x), ground, after))
+    return presses
+
+
 def find_misses(believer: Believer, record: Record, counts: Counter[Any] | None = None) -> Iterator[Miss]:
     """Roll a believer over the record, looking after every step; find where something it claims is not so.
 
@@ -138,7 +181,7 @@ def find_misses(believer: Believer, record: Record, counts: Counter[Any] | None 
                     for _, row, col, contact, met_by, _ in notes
                     if met_by is not None
                 )
-            ) or ((*((("act",), name_action(action)),),),)
+            ) or (tuple(believer.name_acts(before, name_action(action))),)
             if counts is not None:
                 counts.update({key for keys in contexts for key in keys})
             if observation.status is Status.TRUNCATED:
@@ -208,8 +251,10 @@ def _add_doubt(unknown: Unknown, miss: Miss, believer: Believer, counts: Counter
         if key is None or key in unknown.contacts:
             return replace(unknown, endless=True)
         return _add_contact_doubt(unknown, key, False, ())
-    key = _choose_context(miss, counts, failures)
     ends = miss.is_status_wrong and Status.COMPLETED in (miss.observation.status, *get_statuses(believer, miss.predicted))
+    key = _choose_context(miss, counts, failures, may_be_place=not ends)
+    if ends and (key is None or not is_kind(key)):
+        key = next(key for keys in miss.contexts for key in keys if key[0] == "when")
     if key is None:
         return unknown if not miss.is_status_wrong else replace(unknown, endless=True)
     return _add_contact_doubt(unknown, key, ends, _find_boxes(miss.wrong & ~figures))
@@ -243,6 +288,12 @@ def _choose_context(miss: Miss, counts: Counter[Any], failures: Counter[Any], ma
     return next((key for keys in miss.contexts for key in keys if key[0] == "at"), None) or miss.contexts[0][-1]
 
 
+def is_kind(key: Any) -> bool:
+    """Tell whether a context is a kind of thing, by whatever action it is met."""
+    description = key[0] if isinstance(key[0], tuple) else key
+    return description[0] in ("exact", "shape", "colour")
+
+
 def _add_contact_doubt(unknown: Unknown, key: Any, ends: bool, places: Sequence[tuple[int, int, int, int]]) -> Unknown:
     had_ends, had_places = unknown.contacts.get(key, (False, ()))
     doubt = had_ends or ends, tuple(dict.fromkeys((*had_places, *places)))
@@ -253,10 +304,7 @@ def _add_far_doubt(unknown: Unknown, miss: Miss, counts: Counter[Any], failures:
     """Cells away from everything that moves: those of a thing that was met, or an area that goes its own way."""
     for keys in miss.contexts:
         for key in keys:
-            is_kind = key[0] in ("exact", "shape", "colour") or (
-                isinstance(key[0], tuple) and key[0][0] in ("exact", "shape", "colour")
-            )
-            if is_kind and key not in unknown.contacts and failures[key] >= 2 * MIN_FAILED_SHARE * counts[key]:
+            if is_kind(key) and key not in unknown.contacts and failures[key] >= 2 * MIN_FAILED_SHARE * counts[key]:
                 return _add_contact_doubt(unknown, key, False, _find_boxes(miss.wrong))
     return replace(unknown, areas=_merge_areas(unknown.areas, find_area(miss.previous_frame, miss.observation.frame, miss.wrong)))
 
