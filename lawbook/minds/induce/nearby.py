@@ -44,9 +44,10 @@ def read_windows(ground: Any, axis: int, reach: int) -> Any:
 
 
 class Presses:
-    """The tables of `unknown.presses`: (axis, reach, {button: ((lines from, to, {window: colour}), ...)}), or None.
+    """The tables of `unknown.presses`: (axis, reach, {button: (signs, ((lines from, to, {window: colour}), ...))}), or None.
 
-    A cell becomes what its window says; one whose window holds a single colour stays as it is; any other is not known."""
+    A cell becomes what its window says; one whose window holds a single colour stays as it is; any other is not known. Where all
+    signs (line, window) are shown the button does nothing, and where some are, it is not known whether it does."""
 
     def __init__(self, tables: Any) -> None:
         self.axis: int = tables[0] if tables else 0
@@ -54,12 +55,13 @@ class Presses:
         buttons = tables[2] if tables else {}
         self.buttons = {
             button: {line: windows for first, last, windows in groups for line in range(first, last + 1)}
-            for button, groups in buttons.items()
+            for button, (_, groups) in buttons.items()
         }
+        self.signs = {button: set(signs) for button, (signs, _) in buttons.items()}
 
     def press(self, ground: Any, doubt: Any, button: Any) -> tuple[Any, Any]:
         """(the ground after a press, the cells of it that are not known). doubt: cells that were not known before, or None."""
-        lines = self.buttons[button]
+        lines, signs = self.buttons[button], set(self.signs[button])
         pressed = ground.copy()
         target = pressed if self.axis == 0 else pressed.T
         is_open = np.zeros(target.shape, bool)
@@ -69,6 +71,11 @@ class Presses:
                 is_open[line, place] = True
             else:
                 target[line, place] = colour
+            signs.discard((line, window))
+        if self.signs[button] and not signs:
+            pressed, is_open = ground, np.zeros(target.shape, bool)  # it does nothing
+        elif len(signs) < len(self.signs[button]):
+            is_open |= target != (ground if self.axis == 0 else ground.T)
         if doubt is not None:
             near = np.pad(doubt if self.axis == 0 else doubt.T, ((0, 0), (self.reach, self.reach)))
             is_open |= np.lib.stride_tricks.sliding_window_view(near, 2 * self.reach + 1, axis=1).any(axis=2)

@@ -7,15 +7,21 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+import numpy as np
+
 from lawbook.minds.induce.nearby import Presses, read_windows
 from lawbook.minds.induce.types import Grid
 
 AXES, REACHES = (0, 1), (1, 2, 4, 8)
+MAX_SIGNS = 8
+"""Signs by which it is told that a button does nothing."""
 Button = tuple[int, int, int]
 """(colour, upper row, leftmost column)."""
 Group = tuple[int, int, dict[str, int]]
 """(lines from, to, what a cell with that window becomes)."""
-PressTables = tuple[int, int, dict[Button, tuple[Group, ...]]]
+Sign = tuple[int, str]
+"""(line, window)."""
+PressTables = tuple[int, int, dict[Button, tuple[tuple[Sign, ...], tuple[Group, ...]]]]
 """(axis, reach, what each button does), see `Presses`."""
 
 
@@ -45,12 +51,33 @@ def learn_presses(presses: Sequence[Press]) -> PressTables | None:
 
 
 def _learn_tables(presses: Sequence[Press], axis: int, reach: int) -> PressTables:
-    seen: dict[Button, dict[int, dict[str, set[int]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(set)))
-    for button, before, after in presses:
-        lines = after if axis == 0 else after.T
-        for line, place, window in read_windows(before, axis, reach):
-            seen[button][line][window].add(int(lines[line, place]))
-    return axis, reach, {button: _group_lines(by_line) for button, by_line in seen.items()}
+    buttons: dict[Button, list[tuple[Press, list[tuple[int, int, str]]]]] = defaultdict(list)
+    for press in presses:
+        buttons[press.button].append((press, list(read_windows(press.before, axis, reach))))
+    tables = {}
+    for button, pressed in buttons.items():
+        signs = _find_signs(pressed)
+        by_line: dict[int, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        for press, windows in pressed:
+            lines = press.after if axis == 0 else press.after.T
+            for line, place, window in windows if not signs or _is_effective(press) else ():
+                by_line[line][window].add(int(lines[line, place]))
+        tables[button] = signs, _group_lines(by_line)
+    return axis, reach, tables
+
+
+def _is_effective(press: Press) -> bool:
+    return not np.array_equal(press.before, press.after)
+
+
+def _find_signs(pressed: Sequence[tuple[Press, Sequence[tuple[int, int, str]]]]) -> tuple[Sign, ...]:
+    """(line, window) of what was shown whenever a button did nothing, and never when it did something; none where it always did."""
+    shown = [(_is_effective(press), {(line, window) for line, _, window in windows}) for press, windows in pressed]
+    idle = [signs for is_effective, signs in shown if not is_effective]
+    if not idle or len(idle) == len(shown):
+        return ()
+    common = set.intersection(*idle).difference(*(signs for is_effective, signs in shown if is_effective))
+    return tuple(sorted(common)[:: max(1, len(common) // MAX_SIGNS)][:MAX_SIGNS])
 
 
 def _group_lines(by_line: Mapping[int, Mapping[str, set[int]]]) -> tuple[Group, ...]:
