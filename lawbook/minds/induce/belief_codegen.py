@@ -49,6 +49,7 @@ def write_belief(
         **plain.files,
         ENGINE: _ENGINE_SOURCE,
         "beliefs.py": read_source("beliefs.py"),
+        "nearby.py": read_source("nearby.py"),
         "unknown.py": _write_table(unknown, sentences),
     }
     return Hypothesis(rulebook, files)
