@@ -22,6 +22,7 @@ from lawbook.minds.induce.beliefs import Believer, State
 from lawbook.minds.induce.doubt_induction import find_area, get_statuses, make_observation, make_start
 from lawbook.minds.induce.nearby import Presses, find_button
 from lawbook.minds.induce.press_induction import Press, learn_presses
+from lawbook.minds.induce.types import Grid
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
 
@@ -75,18 +76,16 @@ def find_wrong_claim(engine: SimpleNamespace, trajectory: Trajectory, n_looks: i
 def count_open(engine: SimpleNamespace, trajectory: Trajectory) -> tuple[int, int]:
     """(changed cells that were left open, changed cells) of a trajectory, looked at after every step."""
     n_open = n_changed = 0
-    for before, state, observation in iterate_states(engine, trajectory, len(trajectory)):
+    for step, (_, state, observation) in enumerate(iterate_states(engine, trajectory, len(trajectory))):
         if observation.status is not Status.COMPLETED:
-            changed = np.asarray(engine.render(before)) != observation.frame
+            changed = trajectory.get_frame(step) != observation.frame
             n_changed += int(changed.sum())
             n_open += int((changed & (np.asarray(engine.render(state)) < 0)).sum())
     return n_open, n_changed
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(
-    world=meadows(), actions=st.lists(st.one_of(st.integers(1, 4), st.just(RESET)), max_size=40), n_looks=st.integers(0, 40)
-)
+@given(world=meadows(), actions=st.lists(st.one_of(st.integers(1, 4), st.just(RESET)), max_size=40), n_looks=st.integers(0, 40))
 def test_nothing_it_claims_of_its_record_is_wrong(host: Host, world: Meadow, actions: list[int | Action], n_looks: int) -> None:
     """Looking after every step, after none, and up to some step: as the gate asks."""
     record = recorded(world, actions)
@@ -104,7 +103,7 @@ def test_nothing_it_claims_of_its_record_is_wrong(host: Host, world: Meadow, act
 
 def test_under_memento3_nothing_is_left_open() -> None:
     """The same record without leave to leave open: the program of before, and no rule Uk."""
-    record = recorded(Meadow(["@..#", "....", "..G."], odd=["bar"]), [1, 3, 3, 2, 4, 1, 2, 3])
+    record = recorded(Meadow([["@..#", "....", "..G."]], odd=["bar"]), [1, 3, 3, 2, 4, 1, 2, 3])
     hypothesis = SOURCE.make("").propose(case_of(record)).apply_to(None)
     assert set(hypothesis.files) == {ENGINE, "walker.py", "layers.py", "looks.py", "predicates.py", "learnt.py"}
     assert not find_open_rules(hypothesis.rulebook)
@@ -141,14 +140,14 @@ def test_a_bar_of_hidden_length_is_open_and_the_walk_is_claimed(host: Host) -> N
 
 def test_what_was_never_met_is_open_and_told_apart_from_what_was() -> None:
     """The step onto a thing that no law names leaves all open, its end too; looked at, it goes on from there."""
-    record = recorded(Meadow(["......", ".@....", "..c...", "......"]), [3, 3, 1, 1, 4, 2, 3])
-    engine = load_engine(believe(record))
-    trajectory = recorded(Meadow(["......", ".@....", "..c...", "......"]), [3, 3, 1, 1, 2, 2, 2]).trajectories[0]
+    rows = ["......", ".@....", "..c...", "......"]
+    engine = load_engine(believe(recorded(Meadow([rows]), [3, 3, 1, 1, 4, 2, 3])))
+    trajectory = recorded(Meadow([rows]), [3, 2, 3, 1, 1]).trajectories[0]
     states = list(iterate_states(engine, trajectory, len(trajectory)))
     onto = next(state for _, state, _ in states if engine.is_over(state) is None)
     assert (np.asarray(engine.render(onto)) < 0).all()
     assert engine.actions(onto) == ()  # where nothing is known nothing is planned
-    assert engine.is_over(states[-1][1]) is False or engine.is_over(states[-1][1]) is None
+    assert engine.is_over(states[-1][1]) is False  # it walks on
     assert not find_wrong_claim(engine, trajectory, len(trajectory))
 
 
@@ -183,41 +182,57 @@ def test_an_area_is_what_hangs_together_and_a_line_goes_on() -> None:
     assert find_area(lump, changed, lump != changed) == (4, 5, 4, 6, (7, 9))
 
 
-def grow(length: int) -> np.ndarray:
-    """A button in the first row, and two bars: what one loses the other wins."""
-    ground = np.zeros((4, 12), np.uint8)
-    ground[0, 5] = 9
-    ground[2, :length] = 3
-    ground[3, : 6 - length] = 3
+def grow(length: int) -> Grid:
+    """A button in the first row, and two bars: what one loses the other wins, up to ten cells."""
+    ground = np.zeros((4, 60), np.uint8)
+    ground[0, 30] = 9
+    ground[2, : 20 + length] = 3
+    ground[3, : 35 - length] = 3
     return ground
 
 
+BUTTON = (9, 0, 30)
+
+
 def test_a_press_is_foretold_by_what_stands_beside_a_cell() -> None:
-    button = find_button(grow(1), 0, 5)
-    assert button == (9, 0, 5)
-    presses = [Press(button, grow(n), grow(min(n + 1, 6))) for n in (1, 2, 3, 6)]
+    assert find_button(grow(1), 0, 30) == BUTTON
+    presses = [Press(BUTTON, grow(n), grow(min(n + 1, 10))) for n in (1, 2, 3, 7, 8)]
     tables = learn_presses(presses)
     assert tables is not None and tables[0] == 0
     engine = Presses(tables)
-    pressed, is_open = engine.press(grow(4), None, button)  # never seen
-    assert not is_open.any() and (pressed == grow(5)).all()
-    pressed, is_open = engine.press(grow(6), None, button)  # full: it does nothing
+    pressed, is_open = engine.press(grow(5), None, BUTTON)  # never seen
     assert not is_open.any() and (pressed == grow(6)).all()
-    doubt = np.zeros((4, 12), bool)
-    doubt[2, 4] = True
-    _, is_open = engine.press(grow(4), doubt, button)
-    assert is_open[2, 4] and not is_open[0].any()
-    odd = grow(4)
-    odd[2, 6] = 5
-    _, is_open = engine.press(odd, None, button)
-    assert is_open[2].any()  # nothing like it was seen
+    doubt = np.zeros((4, 60), bool)
+    doubt[2, 24] = True
+    _, is_open = engine.press(grow(5), doubt, BUTTON)
+    assert is_open[2, 24] and not is_open[0].any()
+    odd = grow(5)
+    odd[2, 40] = 5
+    _, is_open = engine.press(odd, None, BUTTON)
+    assert is_open[2].any() and not is_open[3].any()  # nothing like it was seen
+
+
+def test_a_button_that_does_nothing_is_told_by_a_sign() -> None:
+    """At the end of its way it did nothing, and only then was the bar next to the mark in the last row."""
+
+    def mark(length: int) -> Grid:
+        ground = grow(length)
+        ground[2, 31] = 6
+        return ground
+
+    presses = [Press(BUTTON, mark(n), mark(min(n + 1, 10))) for n in (1, 2, 3, 7, 8, 10, 5, 10)]
+    engine = Presses(learn_presses(presses))
+    assert engine.signs[BUTTON]
+    pressed, is_open = engine.press(mark(10), None, BUTTON)
+    assert not is_open.any() and (pressed == mark(10)).all()
+    pressed, is_open = engine.press(mark(2), None, BUTTON)
+    assert not is_open.any() and (pressed == mark(3)).all()
 
 
 def test_what_led_to_two_things_is_not_said() -> None:
-    button = find_button(grow(1), 0, 5)
-    tables = learn_presses([Press(button, grow(2), grow(3)), Press(button, grow(2), grow(4)), Press(button, grow(3), grow(4))])
-    _, is_open = Presses(tables).press(grow(2), None, button)
-    assert is_open.any()
+    presses = [Press(BUTTON, grow(2), grow(2 + n)) for n in (1, 2, 1, 2, 2, 2)]
+    pressed, is_open = Presses(learn_presses(presses)).press(grow(2), None, BUTTON)
+    assert is_open.any() and all(((pressed == press.after) | is_open).all() for press in presses)
 
 
 @pytest.mark.parametrize("sequence", [(), (RIGHT,)])

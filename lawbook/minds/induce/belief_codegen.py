@@ -66,7 +66,7 @@ def describe_doubts(unknown: Unknown, laws: Laws, overlay: Overlay) -> dict[str,
         "hidden": "What lies below the figures at the start of a level shows only when they leave." if unknown.hidden else "",
         "overlaps": "Where two things share a place, which of them is in front shows only there." if unknown.overlaps else "",
         "dark": f"What lies in the dark, colour {overlay.view[0]}, is not known before it has been shown." if overlay.view else "",
-        "unseen": "While the avatar is not seen, nothing is known of where it is and of what actions do.",
+        "unseen": "While the avatar is not seen, nothing is known of where it is and of what actions do." if laws.bodies else "",
         "presses": _describe_presses(unknown),
         "endless": "When the game is over shows nowhere." if unknown.endless else "",
     }
@@ -77,7 +77,8 @@ def _describe_idle(unknown: Unknown, laws: Laws) -> str:
     parts = []
     if unknown.idle:
         parts.append(f"What {_format_actions(unknown.idle)} may change has been seen too seldom to be said.")
-    parts.append("What a click changes on a colour that was never clicked is not known.")
+    if unknown.has_clicks:
+        parts.append("What a click changes on a colour that was never clicked is not known.")
     return " ".join(parts)
 
 

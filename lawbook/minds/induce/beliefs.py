@@ -18,7 +18,8 @@ class State(NamedTuple):
     hinge: the rule under which what the last action came to is not known; lost: the same, and something was done since, so that all
     is open. ends: what may have completed the level by that, or None. refuted: what did not complete the level in this attempt,
     though it might have. walks: the actions that move. fresh: where a view goes with the avatar, the cells that have been in it
-    from the start, so that it is not known whether they are shown without it; else empty."""
+    from the start, so that it is not known whether they are shown without it; else empty. stood: where figures were before an action of
+    which it is not known what it came to."""
 
     world: Any
     doubt: bytes = b""
@@ -28,6 +29,7 @@ class State(NamedTuple):
     refuted: tuple[Any, ...] = ()
     walks: tuple[int, ...] = ()
     fresh: bytes = b""
+    stood: tuple[Any, ...] = ()
 
     @property
     def core(self) -> Any:
@@ -71,6 +73,7 @@ class Believer:
     def __init__(self, unknown: Any, world: Any) -> None:
         self.unknown, self.world = unknown, world
         self.rules, self.presses = unknown.rules, Presses(unknown.presses)
+        self.grounded = {key[2:]: key for key in unknown.contacts if key[0] == "when"}
 
     # -- the contract's functions ---------------------------------------------------------------------------------------------
 
@@ -119,7 +122,9 @@ class Believer:
                 return pressed
         rule, ends, plane = self.judge(state, action)
         doubt = self.keep_doubt(state, world, rule, plane)
-        return State(world, doubt, rule, 0, ends, state.refuted, state.walks, state.fresh)
+        core = state.core
+        stood = ((core.body, core.row, core.col), *core.mates) if rule else ()
+        return State(world, doubt, rule, 0, ends, state.refuted, state.walks, state.fresh, stood)
 
     def press(self, state: State, world: Any, action: Any) -> State | None:
         """The state after a click on a button that is known; None where it is none."""
@@ -228,12 +233,18 @@ class Believer:
         yield from kinds
         yield from ((key, name) for key in kinds)
         yield "at", row, col, name
-        yield "when", zlib.crc32(state.core.ground), row, col, name
+        yield self.name_place(state, row, col, name)
+
+    def name_place(self, state: State, row: int, col: int, name: Any) -> Any:
+        """A place and an action on this very ground; where the ground is not all known, on any that it may be."""
+        if state.doubt and (row, col, name) in self.grounded:
+            return self.grounded[row, col, name]
+        return "when", zlib.crc32(state.core.ground), row, col, name
 
     def name_acts(self, state: State, name: Any) -> Any:
         """What an action that meets nothing may be known by to the table `contacts`, the most general first."""
         yield ("act",), name
-        yield "when", zlib.crc32(state.core.ground), -1, -1, name
+        yield self.name_place(state, -1, -1, name)
 
     def open_boxes(self, state: State, doubtful: Any, key: Any) -> tuple[int, Any, Any]:
         """What is open where what a contact does is not known: where its figures stand and go, and what it changed elsewhere."""
@@ -383,12 +394,12 @@ class Believer:
             return b""
         doubt = np.frombuffer(state.doubt, np.uint8).reshape(-1, world.core.width)
         remaining = np.zeros_like(doubt)
-        was = {(state.core.body, state.core.row, state.core.col), *state.core.mates}
+        stood = state.stood or ((state.core.body, state.core.row, state.core.col), *state.core.mates)
         for body, row, col in ((world.core.body, world.core.row, world.core.col), *world.core.mates):
             if body >= 0:
                 r, c, _ = self.world.core.cells[body]
                 below = doubt[row + r, col + c]
-                if (body, row, col) in was:  # it has not been where something happened
+                if (body, row, col) in stood and not state.lost:  # it has not been where something happened
                     below = np.where(below == self.rules["hidden"], below, 0)
                 remaining[row + r, col + c] = below
         return remaining.tobytes() if remaining.any() else b""

@@ -45,6 +45,7 @@ class Unknown:
     """The tables of `Believer`."""
 
     walks: tuple[int, ...] = ()
+    has_clicks: bool = False
     idle: tuple[int, ...] = ()
     clicked: tuple[int, ...] = ()
     pressed: tuple[int, ...] = ()
@@ -78,7 +79,12 @@ class Miss(NamedTuple):
 def learn_doubts(laws: Laws, overlay: Overlay, record: Record, interface: Interface) -> Unknown:
     """Find what these laws claim wrongly of the record, and the doubts with which they claim nothing that is wrong."""
     walks = tuple(action for action in interface.actions if action and action not in interface.clicks)
-    unknown = Unknown(walks=walks, idle=find_idle_actions(laws, record, walks), clicked=_find_clicked_colours(record))
+    unknown = Unknown(
+        walks=walks,
+        has_clicks=bool(interface.clicks),
+        idle=find_idle_actions(laws, record, walks),
+        clicked=_find_clicked_colours(record),
+    )
     pressed = _find_pressed_colours(make_believer(laws, overlay, unknown), record)
     if pressed:
         presses = learn_presses(_collect_presses(make_believer(laws, overlay, unknown), record, pressed))
