@@ -1,9 +1,9 @@
 """What it is worth to say that one does not know: all demo games under memento3 and under belief: `python bench/belief.py`.
 
 The built-in mind plays some layouts (seeds) of each game under both protocols, with the same budget. Of each game the means over
-its layouts are printed: actions, mismatches, accepted versions, bytes of the last description, levels completed, and the share of the
-cells that changed which were claimed, of all steps and of pairs (level, frame, action) seen for the first time. A game counts as
-completed under a protocol where every layout was won; games that are completed under neither are listed and left out of the bar.
+its layouts are printed: actions, mismatches, accepted versions, bytes of the last description, levels completed, and the share of
+the cells that changed which were claimed, of pairs (level, frame, action) seen for the first time and of all steps. A game counts
+as completed under a protocol where every layout was won; games that are completed under neither are left out of the bar.
 """
 
 from __future__ import annotations
@@ -79,12 +79,13 @@ def pool_share(cells: Sequence[ChangedCells]) -> float:
     total = ChangedCells()
     for some in cells:
         total.add(some)
-    return total.claimed_share or 0.0
+    share = total.claimed_share
+    return 0.0 if share is None else share
 
 
 def format_row(game: str, protocol: str, runs: Sequence[Played]) -> str:
     def mean(name: str) -> float:
-        return statistics.mean(getattr(run, name) for run in runs)
+        return float(statistics.mean(getattr(run, name) for run in runs))
 
     wrong = 1000 * sum(run.wrong_steps for run in runs) / max(sum(run.steps for run in runs), 1)
     return (

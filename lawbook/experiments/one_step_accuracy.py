@@ -197,7 +197,7 @@ def _iter_transitions(trajectory: Trajectory) -> Iterator[Transition]:
 
 
 def _predict_steps(program: Program, trajectory: Trajectory, start: int) -> Iterator[tuple[Prediction | None, bool, bool]]:
-    """From step `start` on: what was foretold of it (None: the program failed), was that right, and was it initialised anew for it?"""
+    """From step `start` on: what was foretold (None: the program failed), was that right, and was it initialised anew for it?"""
     initial_observation, first_step, has_restarted = InitialObservation.from_observation(trajectory.first), 0, False
     while first_step < len(trajectory):
         worker = program.start_worker()

@@ -1,4 +1,4 @@
-"""The built-in mind under `belief`: what no law explains is left open, in prose and in the program, and nothing is learnt by heart."""
+"""The built-in mind under `belief`: what no law explains is left open, in prose and in the program; nothing is learnt by heart."""
 
 from __future__ import annotations
 

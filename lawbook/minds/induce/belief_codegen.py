@@ -113,8 +113,8 @@ def _describe_presses(unknown: Unknown) -> str:
     axis, reach, _ = unknown.presses
     line = ("row", "column")[axis]
     return (
-        f"A click on a button, in colour {' or '.join(map(str, unknown.pressed))}, makes of a cell what its {line} shows within {reach} "
-        "cells of it; of what has not been seen so, or has led to two things, it is not known."
+        f"What a click on a button, in colour {' or '.join(map(str, unknown.pressed))}, makes of a cell is told by what its {line} "
+        f"shows within {reach} cells of it; where that has not been seen yet, or has led to two things, it is not known."
     )
 
 

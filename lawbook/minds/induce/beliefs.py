@@ -18,8 +18,8 @@ class State(NamedTuple):
     hinge: the rule under which what the last action came to is not known; lost: the same, and something was done since, so that all
     is open. ends: what may have completed the level by that, or None. refuted: what did not complete the level in this attempt,
     though it might have. walks: the actions that move. fresh: where a view goes with the avatar, the cells that have been in it
-    from the start, so that it is not known whether they are shown without it; else empty. stood: where figures were before an action of
-    which it is not known what it came to."""
+    from the start, so that it is not known whether they are shown without it; else empty. stood: where figures were before an
+    action of which it is not known what it came to."""
 
     world: Any
     doubt: bytes = b""
