@@ -12,6 +12,7 @@ from lawbook.cli.commands import command
 from lawbook.cli.options import WHOLE, drop_missing, out_option, run_argument, run_options
 from lawbook.experiments import one_step_accuracy
 from lawbook.minds.registry import make_mind
+from lawbook.protocols.protocol import get_protocol
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.sandbox.host import Host
 
@@ -30,10 +31,12 @@ def import_recording(file: Path, world: str, out: Path, **settings: Any) -> int:
 @click.option("--from", "file", metavar="FILE", type=Path, required=True, help="a recording: .jsonl or .jsonl.gz")
 @click.option("--train", metavar="N", type=WHOLE, default=400, help="actions to learn from (default: 400)")
 @click.option("--test", metavar="M", type=WHOLE, default=200, help="actions after them to foretell (default: 200)")
+@click.option("--protocol", metavar="NAME", default="memento3", help="what a program may leave open (default: memento3)")
 @click.option("--rulebook", is_flag=True, help="print the rulebook too")
-def measure_induction(file: Path, train: int, test: int, rulebook: bool) -> int:
+def measure_induction(file: Path, train: int, test: int, protocol: str, rulebook: bool) -> int:
+    row = get_protocol(protocol)
     with Host() as host:
-        report = one_step_accuracy.measure_accuracy(file, train, test, make_mind("induce"), host)
+        report = one_step_accuracy.measure_accuracy(file, train, test, make_mind("induce"), host, row)
     if rulebook:
         print(report.hypothesis.rulebook)
     print(one_step_accuracy.format_accuracy(report))

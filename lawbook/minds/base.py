@@ -159,7 +159,7 @@ class FreeMind(Protocol):
 class ExceptionCounter(Protocol):
     """A mind that can tell how much of what it wrote was learnt by heart. One that cannot counts as having learnt nothing so."""
 
-    def exceptions(self, case: Case) -> int:
+    def count_exceptions(self, case: Case) -> int:
         """Count the observations that this member's program holds and no law of its explains."""
         ...
 

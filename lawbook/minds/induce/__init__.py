@@ -11,6 +11,7 @@ from lawbook.core.record import Record
 from lawbook.core.results import Judgement, Probe, Subgoal, VerdictKind
 from lawbook.errors import UsageError
 from lawbook.minds.base import Case, judge_by_citations
+from lawbook.minds.induce.belief_codegen import write_belief
 from lawbook.minds.induce.co_movers import analyse_record
 from lawbook.minds.induce.codegen import write_hypothesis
 from lawbook.minds.induce.contact_log import RecordAnalysis
@@ -88,8 +89,10 @@ class InducingMind:
     def explore(self, case: Case) -> Subgoal | Probe:
         """Choose the untried thing that is worth most, through the laws this member holds."""
         analysis = self._analyse(case)
-        laws, overlay = analysis.ranking.complete_laws(analysis.ranking.find_own(case))
-        return choose_exploration(case, laws, overlay, analysis.record_analysis)
+        index = analysis.ranking.find_own(case)
+        laws, overlay = analysis.ranking.complete_laws(index)
+        current_state = analysis.ranking.find_state(index, case.record.current)
+        return choose_exploration(case, laws, overlay, analysis.record_analysis, current_state)
 
     def count_exceptions(self, case: Case) -> int:
         """Count the observations that this member's program has learnt by heart."""
@@ -120,7 +123,13 @@ class InducingMind:
                 record_size,
                 overlay,
                 record_analysis,
-                HypothesisRanking(find_rival_laws(record_analysis), record_analysis, overlay, case.record),
+                HypothesisRanking(
+                    find_rival_laws(record_analysis),
+                    record_analysis,
+                    overlay,
+                    case.record,
+                    case.interface if case.allows_open else None,
+                ),
             )
         return self._analysis
 
@@ -129,7 +138,11 @@ class InducingMind:
         analysis = self._analyse(case)
         for index in analysis.ranking.rank_laws(case):
             laws, overlay = analysis.ranking.complete_laws(index)
-            yield write_hypothesis(laws, overlay, case.interface.actions, analysis.ranking.laws)
+            if case.allows_open:
+                unknown = analysis.ranking.learn_unknown(index)
+                yield write_belief(laws, overlay, unknown, case.interface.actions, analysis.ranking.laws)
+            else:
+                yield write_hypothesis(laws, overlay, case.interface.actions, analysis.ranking.laws)
         memorised_laws = add_exceptions(Laws(), analyse_record(case.record, blind=True))
         yield write_hypothesis(memorised_laws, add_patches(Overlay(), Walker(memorised_laws), case.record), case.interface.actions)
 

@@ -38,7 +38,7 @@ _MAX_LISTED = 12
 
 
 @cache
-def _read_source(name: str) -> str:
+def read_source(name: str) -> str:
     """A module of ours as a file of a program, where the others lie beside it."""
     return resources(__package__).joinpath(name).read_text(encoding="utf-8").replace(f"from {__package__}.", "from ")
 
@@ -50,10 +50,10 @@ def write_hypothesis(laws: Laws, overlay: Overlay, actions: Sequence[int], rival
     """
     files = {
         ENGINE: _ENGINE_SOURCE + (_KEY_LINE if overlay.strips else "") + (_ACTIONS_LINE if laws.around else ""),
-        "walker.py": _read_source("walker.py"),
-        "layers.py": _read_source("layers.py"),
-        "looks.py": _read_source("looks.py"),
-        "predicates.py": _read_source("predicates.py"),
+        "walker.py": read_source("walker.py"),
+        "layers.py": read_source("layers.py"),
+        "looks.py": read_source("looks.py"),
+        "predicates.py": read_source("predicates.py"),
         "learnt.py": _write_tables(laws, overlay),
     }
     return Hypothesis(_write_rulebook(laws, overlay, actions, rival_laws), files)
@@ -122,7 +122,7 @@ def _describe_overlay(overlay: Overlay) -> list[str]:
         )
     if overlay.refills and sentences:
         sentences[-1] += (
-            f" Meeting any of {len(overlay.refills)} things fills it again: {'; '.join(map(_describe_contact, overlay.refills))}."
+            f" Meeting any of {len(overlay.refills)} things fills it again: {'; '.join(map(describe_contact, overlay.refills))}."
         )
     if overlay.lives:
         n_restarts = len(overlay.lives) - 1
@@ -185,7 +185,7 @@ def _format_dict[K, V](name: str, items: Mapping[K, V], rules: Sequence[str], ru
 def _write_rulebook(laws: Laws, overlay: Overlay, actions: Sequence[int], rival_laws: Sequence[Laws]) -> str:
     rules = [*_describe_general_laws(laws), *(_describe_law(key, effect) for key, effect in laws.contacts.items())]
     if laws.guess:
-        rules.append(f"A guess, until it has been reached: {_describe_contact(laws.guess)} completes the level.")
+        rules.append(f"A guess, until it has been reached: {describe_contact(laws.guess)} completes the level.")
     if laws.around:
         turning = "; ".join(f"{_describe_figure(one)} into {_describe_figure(other)}" for one, other in laws.turns.items())
         rules.append(f"A click turns what is clicked and what stands in known places around it: {turning}.")
@@ -194,7 +194,7 @@ def _write_rulebook(laws: Laws, overlay: Overlay, actions: Sequence[int], rival_
     rules += _describe_overlay(overlay)
     idle_actions = [action for action in actions if not any(action in body["moves"] for body in laws.bodies)]
     questions = [
-        *([f"Is {_describe_contact(laws.guess)} the goal?"] if laws.guess else []),
+        *([f"Is {describe_contact(laws.guess)} the goal?"] if laws.guess else []),
         *([] if laws.guess or laws.goals or _has_win(laws) else ["What completes a level? Nothing that was met has done it."]),
         *(f"What does action {action} do? It has not been seen to move the avatar." for action in idle_actions),
         *(["What law is behind the exceptions of R6 and R7?"] if laws.places or laws.histories else []),
@@ -215,7 +215,7 @@ def _describe_differences(laws: Laws, rival: Laws) -> list[str]:
     """Say what another set of laws, which fits the record as well, says otherwise."""
     sentences = [_describe_law(key, effect) for key, effect in rival.contacts.items() if laws.contacts.get(key) != effect]
     if rival.guess and rival.guess != laws.guess:
-        sentences.append(f"{_capitalise(_describe_contact(rival.guess))} completes the level.")
+        sentences.append(f"{_capitalise(describe_contact(rival.guess))} completes the level.")
     return [f"Or is it rather so, which fits the record as well: {sentence}" for sentence in sentences]
 
 
@@ -292,11 +292,11 @@ def _describe_gate(gate: Gate) -> str:
 def _describe_remote_effect(key: ContactKey, remote_effect: RemoteEffect) -> str:
     if remote_effect[0][0] == "copy":
         _, row, col = remote_effect[0]
-        return f" When the avatar meets {_describe_contact(key)} it is shown at row {row}, column {col} too."
+        return f" When the avatar meets {describe_contact(key)} it is shown at row {row}, column {col} too."
     colours = sorted({colour for *_, colour in remote_effect})
     top, left, bottom, right = (pick(cell[k] for cell in remote_effect) for pick, k in ((min, 0), (min, 1), (max, 0), (max, 1)))
     cells_text = f"{_format_cell_count(len(remote_effect))} in rows {top} to {bottom}, columns {left} to {right}"
-    return f" When the avatar meets {_describe_contact(key)} {cells_text} change to {_format_colours(colours)}."
+    return f" When the avatar meets {describe_contact(key)} {cells_text} change to {_format_colours(colours)}."
 
 
 def _format_drawing(look: Sequence[Sequence[int]]) -> str:
@@ -318,7 +318,7 @@ def _describe_goal(laws: Laws, goal: Goal) -> str:
             return f"{place} look like those from row {pattern_row}, column {pattern_col}{turn_text}{scale_text}"
         case ("home", home):
             return " and ".join(
-                f"{_describe_figure(laws.bodies[body]['look'])} stands on {_describe_contact(support).rstrip(',')}"
+                f"{_describe_figure(laws.bodies[body]['look'])} stands on {describe_contact(support).rstrip(',')}"
                 for body, support in home
             )
 
@@ -371,7 +371,7 @@ def _describe_figure(look: Sequence[Sequence[int]]) -> str:
     return f"the figure of {len(look)} x {len(look[0])} cells in {_format_colours(colours)}: `{drawing}`"
 
 
-def _describe_contact(key: ContactKey) -> str:
+def describe_contact(key: ContactKey) -> str:
     match key:
         case ("edge",):
             return "the edge of the frame"
@@ -388,7 +388,7 @@ def _describe_contact(key: ContactKey) -> str:
         case ("shape", rows, gate_state):
             return f"a figure of the shape `{' / '.join(rows)}`, a gate that is {gate_state},"
         case (inner, action):
-            return f"{_describe_contact(inner)}, met by action {action},"
+            return f"{describe_contact(inner)}, met by action {action},"
 
 
 def _describe_law(key: ContactKey, effect: Effect) -> str:
@@ -409,7 +409,7 @@ def _describe_law(key: ContactKey, effect: Effect) -> str:
         predicate = f"carries the avatar on, {_format_move(rows, cols)}"
     else:
         predicate = phrases[outcome]
-    sentence = f"{_capitalise(_describe_contact(key))} {predicate}"
+    sentence = f"{_capitalise(describe_contact(key))} {predicate}"
     if paint:
         colours = sorted({colour for *_, colour in paint})
         sentence += (

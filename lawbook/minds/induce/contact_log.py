@@ -337,7 +337,8 @@ def _is_push(ground: bytes, ground_width: int, target_spot: Spot, move: Cell, pa
     top, left, height, width = patch
     top, left = top + target_spot.row + move[0], left + target_spot.col + move[1]
     moved_cells = [(r, c, colour) for r, c, colour in changes if 0 <= r - top < height and 0 <= c - left < width]
-    return bool(moved_cells) and all(ground[(r - move[0]) * ground_width + c - move[1]] == colour for r, c, colour in moved_cells)
+    sources = [((r - move[0]) * ground_width + c - move[1], colour) for r, c, colour in moved_cells]
+    return bool(sources) and all(source < len(ground) and ground[source] == colour for source, colour in sources)
 
 
 def _classify_outcome(status: Status, start_spot: Spot, target_spot: Spot, end_spot: Spot) -> str | None:

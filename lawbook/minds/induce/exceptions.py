@@ -54,6 +54,18 @@ def add_exceptions(laws: Laws, analysis: RecordAnalysis) -> Laws:
     return replace(laws, places={}, histories=_build_histories(analysis, effects_by_step))
 
 
+def add_start_places(laws: Laws, analysis: RecordAnalysis) -> Laws:
+    """Add where figures start, of first frames in which the general rules place them wrongly; not what lies below them."""
+    walker = Walker(laws)
+    starts = {}
+    for mark, figures in _find_start_exceptions(laws, analysis):
+        places = tuple(figure[:3] for figure in figures)
+        state = next(t.first.frame for t in analysis.record if zlib.crc32(t.first.frame.tobytes()) == mark)
+        if places != tuple(figure[:3] for figure in walker.sight(state)):
+            starts[mark] = figures
+    return replace(laws, starts=starts)
+
+
 def _build_histories(analysis: RecordAnalysis, effects: Sequence[Mapping[int, MemorisedEffect]]) -> tuple[History, ...]:
     """(first frame, ((action, effect or None), ...)) of every trajectory with something to memorise, up to the last of it."""
     return tuple(

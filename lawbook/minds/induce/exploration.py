@@ -15,7 +15,6 @@ from lawbook.core.results import Probe, Subgoal
 from lawbook.minds.base import Case
 from lawbook.minds.induce.contact_goals import UNREACHABLE, count_places, find_unseen_moves, survey
 from lawbook.minds.induce.contact_log import RecordAnalysis, TrackedFrame
-from lawbook.minds.induce.exceptions import simulate_trajectory
 from lawbook.minds.induce.law_tables import Laws, name_action
 from lawbook.minds.induce.layers import Layers
 from lawbook.minds.induce.layers import State as LayersState
@@ -56,14 +55,15 @@ class ExplorationCandidate(NamedTuple):
     question: str
 
 
-def choose_exploration(case: Case, laws: Laws, overlay: Overlay, analysis: RecordAnalysis) -> Subgoal | Probe:
+def choose_exploration(
+    case: Case, laws: Laws, overlay: Overlay, analysis: RecordAnalysis, overlay_state: LayersState
+) -> Subgoal | Probe:
     """Choose the best thing to try: a way to where it can be tried, or the action itself where that is here.
 
     Candidates are found breadth-first through the laws and ranked by tier, rarity and distance, see `_rate_action`.
     """
     walker = Walker(laws)
     world = Layers(overlay, walker)
-    overlay_state = simulate_trajectory(world, case.record.current)
     core_state = overlay_state.core
     available = _get_available_actions(case)
     walking_actions = [action for action in available if action not in case.interface.clicks]

@@ -178,10 +178,14 @@ def _find_refills(overlay: Overlay, core: Walker, record: Record) -> tuple[Descr
     return tuple(sorted((contact for contact, times in fill_counts.items() if times and times == contact_counts[contact]), key=str))
 
 
+def add_refills(overlay: Overlay, core: Walker, record: Record) -> Overlay:
+    """Add to these tables what fills strips again, where there are any."""
+    return replace(overlay, refills=_find_refills(overlay, core, record)) if overlay.strips else overlay
+
+
 def add_patches(overlay: Overlay, core: Walker, record: Record) -> Overlay:
     """Add to these tables whatever they and the core below still get wrong, learnt by heart, each for one history."""
-    if overlay.strips:
-        overlay = replace(overlay, refills=_find_refills(overlay, core, record))
+    overlay = add_refills(overlay, core, record)
     world = Layers(overlay, core)
     patches = []
     for trajectory in record:

@@ -8,13 +8,14 @@ from dataclasses import fields
 from typing import NamedTuple
 
 from lawbook.core.hypothesis import Hypothesis, Trigger
-from lawbook.core.record import Action, Record
-from lawbook.minds.base import Case
+from lawbook.core.record import Action, Record, Trajectory
+from lawbook.minds.base import Case, Interface
 from lawbook.minds.induce.contact_log import RecordAnalysis
-from lawbook.minds.induce.exceptions import add_exceptions, simulate_trajectory
+from lawbook.minds.induce.doubt_induction import Unknown, believe_trajectory, learn_doubts, make_believer
+from lawbook.minds.induce.exceptions import add_exceptions, add_start_places, simulate_trajectory
 from lawbook.minds.induce.law_tables import Laws
 from lawbook.minds.induce.layers import Layers, State
-from lawbook.minds.induce.overlay_removal import Overlay, add_patches
+from lawbook.minds.induce.overlay_removal import Overlay, add_patches, add_refills
 from lawbook.minds.induce.walker import RUNNING, Walker
 
 MAX_STATES = 1_500
@@ -35,17 +36,48 @@ class Behaviour(NamedTuple):
 class HypothesisRanking:
     """Laws that fit one record equally well, the cheapest first. What is worked out about them is kept."""
 
-    def __init__(self, laws: Sequence[Laws], analysis: RecordAnalysis, overlay: Overlay, record: Record) -> None:
+    def __init__(
+        self,
+        laws: Sequence[Laws],
+        analysis: RecordAnalysis,
+        overlay: Overlay,
+        record: Record,
+        open_interface: Interface | None = None,
+    ) -> None:
+        """open_interface: the world's, where a program may leave open what no law explains; None: that is learnt by heart."""
         self.laws, self._analysis, self._overlay, self._record = laws, analysis, overlay, record
+        self._open_interface = open_interface
         self._completed: dict[int, tuple[Laws, Overlay]] = {}
+        self._unknown: dict[int, Unknown] = {}
         self._behaviours: dict[int | str, Behaviour] = {}
 
     def complete_laws(self, index: int) -> tuple[Laws, Overlay]:
-        """Return one set of laws with every exception that it needs, and what lies over it."""
+        """Return one set of laws with every exception that it needs, and what lies over it.
+
+        Where a program may leave things open, with no exceptions but where figures start.
+        """
+        if index not in self._completed and self._open_interface is not None:
+            laws = add_start_places(self.laws[index], self._analysis)
+            self._completed[index] = laws, add_refills(self._overlay, Walker(laws), self._record)
         if index not in self._completed:
             laws = add_exceptions(self.laws[index], self._analysis)
             self._completed[index] = laws, add_patches(self._overlay, Walker(laws), self._record)
         return self._completed[index]
+
+    def learn_unknown(self, index: int) -> Unknown:
+        """Return what one set of laws leaves open."""
+        assert self._open_interface is not None
+        if index not in self._unknown:
+            self._unknown[index] = learn_doubts(*self.complete_laws(index), self._record, self._open_interface)
+        return self._unknown[index]
+
+    def find_state(self, index: int, trajectory: Trajectory) -> State:
+        """Return the state in which one set of laws holds the world to be at the end of a trajectory."""
+        laws, overlay = self.complete_laws(index)
+        if self._open_interface is None:
+            return simulate_trajectory(Layers(overlay, Walker(laws)), trajectory)
+        state: State = believe_trajectory(make_believer(laws, overlay, self.learn_unknown(index)), trajectory).world
+        return state
 
     def rank_laws(self, case: Case) -> list[int]:
         """Return indices of the laws in the order in which this member is to propose them: first the one to hold.
@@ -101,7 +133,8 @@ class HypothesisRanking:
         """Return the behaviour of one set of laws, simulated once."""
         if index not in self._behaviours:
             laws, overlay = self.complete_laws(index)
-            self._behaviours[index] = simulate_behaviour(Layers(overlay, Walker(laws)), case)
+            start = None if self._open_interface is None or case.record.needs_reset else self.find_state(index, case.record.current)
+            self._behaviours[index] = simulate_behaviour(Layers(overlay, Walker(laws)), case, start)
         return self._behaviours[index]
 
     def _find_held(self, hypothesis: Hypothesis, case: Case) -> int | None:
@@ -140,13 +173,13 @@ def parse_laws(hypothesis: Hypothesis) -> Laws | None:
         return None
 
 
-def simulate_behaviour(world: Layers, case: Case) -> Behaviour:
+def simulate_behaviour(world: Layers, case: Case, start: State | None = None) -> Behaviour:
     """Find what these laws would do from here, and what they foresee within reach of it; where the level is over, from its start.
 
-    A breadth-first search over at most MAX_STATES states.
+    A breadth-first search over at most MAX_STATES states. start: the state that the world is in, where the laws alone do not say.
     """
     trajectory = case.record.current
-    start = (
+    start = start or (
         world.initial_state({"frame": trajectory.first.frame})
         if case.record.needs_reset
         else simulate_trajectory(world, trajectory)
