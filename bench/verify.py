@@ -17,7 +17,7 @@ import numpy as np
 import reference
 
 from lawbook.core.hypothesis import ENGINE
-from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
+from lawbook.core.record import RESET, Action, Observation, Record, Status, Trajectory, freeze
 from lawbook.core.results import InitialObservation, ProgramError
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.comparison import compare_prediction
@@ -44,7 +44,7 @@ def world(program: ModuleType, steps: int) -> Iterator[tuple[Action, Observation
     for move in reference.walk(steps):
         if state is None:
             yield RESET, opening
-            state = program.initial_state(InitialObservation.from_observation(opening)._asdict())
+            state = program.initial_state(InitialObservation.from_trajectory(Trajectory(opening))._asdict())
         state = program.step(state, Action(*move))
         done = program.is_goal(state)
         status = Status.COMPLETED if done else Status.RUNNING
@@ -65,7 +65,7 @@ def bare(program: ModuleType, record: Record) -> float:
     began = time.perf_counter()
     for trajectory in record:
         state, settled = (
-            program.initial_state(InitialObservation.from_observation(trajectory.first)._asdict()),
+            program.initial_state(InitialObservation.from_trajectory(trajectory)._asdict()),
             trajectory.settled_frames,
         )
         for k, action in enumerate(trajectory.actions, start=1):
@@ -120,7 +120,7 @@ def lockstep(host: Host, steps: int, repeat: int) -> None:
             for name, spent in costs.items():
                 began = time.perf_counter()
                 for trajectory in record:
-                    start = InitialObservation.from_observation(trajectory.first)
+                    start = InitialObservation.from_trajectory(trajectory)
                     seen = [] if name == "bulk" else trajectory.observations
                     replay = worker.replay(start, trajectory.actions, observations=seen, in_lockstep=name == "lockstep")
                     assert replay.fault is None, replay.fault
@@ -158,7 +158,7 @@ def whole_run(host: Host, actions: int, revisions: int) -> tuple[float, float, i
             if action == RESET:
                 record.extend(action, observation)
                 began = time.perf_counter()
-                worker.replay(InitialObservation.from_observation(record.current.first), [])
+                worker.replay(InitialObservation.from_trajectory(record.current), [])
                 live += time.perf_counter() - began
                 continue
             here = record.current

@@ -245,7 +245,7 @@ class Reexecution:
 
 def _cut_trajectory(trajectory: Trajectory, n_steps: int) -> Trajectory:
     """The first steps of a trajectory."""
-    prefix = Trajectory(trajectory.first)
+    prefix = Trajectory(trajectory.first, trajectory.earlier)
     for action, observation in trajectory.steps[:n_steps]:
         prefix.append(action, observation)
     return prefix

@@ -118,11 +118,11 @@ class _StoredFrames(Sequence[Frame]):
 class Trajectory:
     """All from the observation after a reset or level start to the next reset, completion, game over or truncation.
 
-    A completing step is the last of its trajectory; its frame opens the next one.
+    A completing step is the last of its trajectory; its frame opens the next one. earlier: the attempts at this level before it.
     """
 
-    def __init__(self, first: Observation) -> None:
-        self.first = first
+    def __init__(self, first: Observation, earlier: Sequence[Trajectory] = ()) -> None:
+        self.first, self.earlier = first, tuple(earlier)
         self.steps: list[tuple[Action, Observation]] = []
         self._settled = np.empty((8, *first.frame.shape), dtype=np.uint8)
         self._settled[0] = first.frame
@@ -184,6 +184,39 @@ class Trajectory:
         return len(self.steps)
 
 
+class Attempt(NamedTuple):
+    """An attempt at a level as a later one is shown it.
+
+    frames: the settled ones of this level, n x H x W uint8; actions: those between them, and one more where the level was
+    completed; statuses: one more than actions.
+    """
+
+    actions: tuple[Action, ...]
+    frames: npt.NDArray[np.uint8]
+    statuses: tuple[Status, ...]
+
+
+MAX_EARLIER_ATTEMPTS, MAX_EARLIER_FRAMES = 64, 4096
+"""Of the attempts at a level before, the last ones are shown, and no more frames than that in all."""
+
+
+def select_attempts(earlier: Sequence[Trajectory]) -> list[Attempt]:
+    """Select what is shown of the attempts before, oldest first: the last 64, at most 4,096 frames.
+
+    The oldest that does not fit whole is left out with all before it; of one that is longer than that alone, its end is kept.
+    """
+    selected: list[Attempt] = []
+    frames_left = MAX_EARLIER_FRAMES
+    for trajectory in reversed(earlier[-MAX_EARLIER_ATTEMPTS:]):
+        frames = trajectory.settled_frames[: len(trajectory) + (trajectory.last.status is not Status.COMPLETED)]
+        if len(frames) > frames_left and selected:
+            break
+        n_cut = max(0, len(frames) - frames_left)
+        selected.append(Attempt(tuple(trajectory.actions[n_cut:]), frames[n_cut:], tuple(trajectory.statuses[n_cut:])))
+        frames_left -= len(frames) - n_cut
+    return selected[::-1]
+
+
 def completes_last_level(observation: Observation, levels: int | None) -> bool:
     """Say whether this step completed the last of `levels` levels; False where their number is not known."""
     return observation.status is Status.COMPLETED and levels is not None and observation.level >= levels
@@ -204,13 +237,17 @@ class Record:
     def extend(self, action: Action | None, observation: Observation) -> None:
         """Add what followed `action` (None: the world was opened, which costs nothing)."""
         if action is None or action == RESET:
-            self.trajectories.append(Trajectory(observation.to_opening()))
+            self._open_trajectory(observation.to_opening())
         else:
             self.current.append(action, observation)
         self.n_actions += action is not None
         self.last = observation
         if observation.status is Status.COMPLETED and not self.is_won:
-            self.trajectories.append(Trajectory(observation.to_opening()))
+            self._open_trajectory(observation.to_opening())
+
+    def _open_trajectory(self, first: Observation) -> None:
+        alike = [t for t in self.trajectories if t.first.level == first.level and t.first.frame.shape == first.frame.shape]
+        self.trajectories.append(Trajectory(first, alike[-MAX_EARLIER_ATTEMPTS:]))
 
     @property
     def current(self) -> Trajectory:

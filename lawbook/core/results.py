@@ -7,25 +7,27 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from lawbook.core.record import Action, Frame, Observation, Status
+from lawbook.core.record import Action, Frame, Observation, Status, Trajectory
 
 
 class InitialObservation(NamedTuple):
     """A program's view of the start of a trajectory: its first settled frame, the level (from 0), the available action ids.
 
-    frames: the animation that led to it, the settled frame last; shown only to a program that may leave things open. Empty: the
-    settled frame alone.
+    frames: the animation that led to it, the settled frame last; earlier: the attempts at this level before. Both are shown only
+    to a program that may leave things open. Empty frames: the settled frame alone.
     """
 
     frame: Frame
     level: int
     available: tuple[int, ...]
     frames: Sequence[Frame] = ()
+    earlier: Sequence[Trajectory] = ()
 
     @classmethod
-    def from_observation(cls, first: Observation) -> InitialObservation:
-        """Make it from the first observation of a trajectory."""
-        return cls(first.frame, first.level, first.available, first.frames)
+    def from_trajectory(cls, trajectory: Trajectory) -> InitialObservation:
+        """Make it from the first observation of a trajectory, and the attempts at its level before it."""
+        first = trajectory.first
+        return cls(first.frame, first.level, first.available, first.frames, trajectory.earlier)
 
 
 class Prediction(NamedTuple):

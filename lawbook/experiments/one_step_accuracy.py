@@ -198,7 +198,7 @@ def _iter_transitions(trajectory: Trajectory) -> Iterator[Transition]:
 
 def _predict_steps(program: Program, trajectory: Trajectory, start: int) -> Iterator[tuple[Prediction | None, bool, bool]]:
     """From step `start` on: what was foretold (None: the program failed), was that right, and was it initialised anew for it?"""
-    initial_observation, first_step, has_restarted = InitialObservation.from_observation(trajectory.first), 0, False
+    initial_observation, first_step, has_restarted = InitialObservation.from_trajectory(trajectory), 0, False
     while first_step < len(trajectory):
         worker = program.start_worker()
         if isinstance(worker, ProgramError):
@@ -217,7 +217,7 @@ def _predict_steps(program: Program, trajectory: Trajectory, start: int) -> Iter
                 break
         first_step, has_restarted = step + 1, True
         initial_observation = InitialObservation(
-            trajectory.get_frame(first_step), trajectory.first.level, trajectory.last.available
+            trajectory.get_frame(first_step), trajectory.first.level, trajectory.last.available, (), trajectory.earlier
         )
 
 

@@ -101,7 +101,7 @@ def _predict_sequences(program: Program, trajectory: Trajectory, sequences: Sequ
     with worker:
         for actions in sequences:
             replay = worker.replay(
-                InitialObservation.from_observation(trajectory.first),
+                InitialObservation.from_trajectory(trajectory),
                 [*trajectory.actions, *actions],
                 observations=trajectory.observations,
             )

@@ -39,11 +39,11 @@ class LivePredictor:
         self,
         member: int,
         hypothesis: Hypothesis,
-        first: Observation,
+        start: InitialObservation,
         actions: Sequence[Action] = (),
         observations: Sequence[Observation] = (),
     ) -> Prediction | ProgramError:
-        """Initialise once from `first`, roll over `actions`, and stand there. Returns what is rendered at that point.
+        """Initialise once from `start`, roll over `actions`, and stand there. Returns what is rendered at that point.
 
         observations: what was seen after each action but the last; that goes with the next step.
         """
@@ -55,7 +55,7 @@ class LivePredictor:
         if isinstance(worker, ProgramError):
             return worker
         try:
-            replay = worker.replay(InitialObservation.from_observation(first), actions, observations=observations)
+            replay = worker.replay(start, actions, observations=observations)
         except BaseException:
             worker.close()
             raise

@@ -31,7 +31,7 @@ def find_plan(
         return worker
     with worker:
         replay = worker.replay(
-            InitialObservation.from_observation(trajectory.first), trajectory.actions, observations=trajectory.observations
+            InitialObservation.from_trajectory(trajectory), trajectory.actions, observations=trajectory.observations
         )
         if replay.fault:
             return replay.fault
@@ -78,7 +78,7 @@ def roll(
         return worker
     with worker:
         replay = worker.replay(
-            InitialObservation.from_observation(trajectory.first),
+            InitialObservation.from_trajectory(trajectory),
             [*trajectory.actions, *actions],
             observations=trajectory.observations,
         )

@@ -50,7 +50,9 @@ def find_completing_trajectories(record: Record) -> Iterator[Trajectory]:
 def _replan_level(program: Program, trajectory: Trajectory, clicks: Sequence[int], limits: Limits) -> ReplanResult:
     level, recorded_length = trajectory.first.level, len(trajectory)
     depth = recorded_length if limits.depth is None else min(recorded_length, limits.depth)
-    result = retry_on_host_fault(find_plan, program, Trajectory(trajectory.first), replace(limits, depth=depth), clicks=clicks)
+    result = retry_on_host_fault(
+        find_plan, program, Trajectory(trajectory.first, trajectory.earlier), replace(limits, depth=depth), clicks=clicks
+    )
     match result:
         case Plan():
             return ReplanResult(level, recorded_length, len(result.actions))

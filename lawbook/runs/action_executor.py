@@ -9,7 +9,16 @@ from dataclasses import replace
 
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import RESET, Action, ActionKind, Observation, Status
-from lawbook.core.results import Counterexample, ExecutionResult, Prediction, ProgramError, RunOutcome, Verdict, VerdictKind
+from lawbook.core.results import (
+    Counterexample,
+    ExecutionResult,
+    InitialObservation,
+    Prediction,
+    ProgramError,
+    RunOutcome,
+    Verdict,
+    VerdictKind,
+)
 from lawbook.ledger.contents import store_observation, store_prediction
 from lawbook.ledger.events import IntendEvent, NoteEvent
 from lawbook.planning.live_prediction import LivePredictor, retry_on_host_fault
@@ -161,8 +170,8 @@ class ActionExecutor:
         """Bring a member's worker to the present; None when it shows there what was observed."""
         record = self.event_log.state.record
         current, step = record.current, len(record.current)
-        seen = current.observations[:-1]
-        prediction = self.predictor.start_worker(member, hypothesis, current.first, current.actions, seen)
+        start, seen = InitialObservation.from_trajectory(current), current.observations[:-1]
+        prediction = self.predictor.start_worker(member, hypothesis, start, current.actions, seen)
         if isinstance(prediction, ProgramError):
             return prediction
         return compare_prediction(

@@ -70,7 +70,7 @@ class PlanRoller:
     def _roll_again(self, active: ActivePlan) -> ExecutionResult | None:
         """After a resume: what had been rolled where something was last left open, rolled once more from there."""
         current, program = self._event_log.state.record.current, self._get_program(active.member)
-        prefix = Trajectory(current.first)
+        prefix = Trajectory(current.first, current.earlier)
         for step in current.steps[: len(current) - (active.n_sent - active.n_open)]:
             prefix.append(*step)
         actions = self._get_actions(active)[active.n_open :]

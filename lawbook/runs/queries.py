@@ -144,7 +144,7 @@ class RunQueries:
         """Return a trajectory as it was after `step` actions (None: all), for simulating from there. Raises RefusedError."""
         self.get_observation(trajectory, -1 if step is None else step)
         selected = self.record.trajectories[trajectory]
-        prefix = Trajectory(selected.first)
+        prefix = Trajectory(selected.first, selected.earlier)
         for action, observation in selected.steps[:step]:
             prefix.append(action, observation)
         return prefix

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from lawbook.core import ipc
-from lawbook.core.record import Action, Observation, Status
+from lawbook.core.record import Action, Observation, Status, select_attempts
 from lawbook.core.results import InitialObservation, Limits, NoPlan, Prediction, ProgramError
 from lawbook.errors import HostError
 from lawbook.sandbox.frame_ring import MAX_FRAME_CELLS, MEMORY_BYTES, FrameRing, create_shared_memory
@@ -74,6 +74,7 @@ class Worker:
         self._start: InitialObservation | None = None  # None: it stands nowhere
         self._has_stepped = False
         self._open_rules: tuple[int, ...] | None = None
+        self._wants_earlier = False
         self.has_update = False
         """Whether the program has an `update` that counts: only where it may leave things open."""
 
@@ -97,6 +98,8 @@ class Worker:
     def load(self, files: Mapping[str, str], engine: str, open_rules: Collection[int] | None = None) -> ProgramError | None:
         """Import the program. For Program; called once. open_rules: see Host.load."""
         self._open_rules = None if open_rules is None else tuple(sorted(open_rules))
+        # Megabytes a start, so only for a program that asks: what does not name the key cannot read it.
+        self._wants_earlier = open_rules is not None and any("earlier" in text for text in files.values())
         request = {"op": "load", "files": dict(files), "engine": engine, "open": self._open_rules}
         reply = self._request(request, self._step_seconds, "loading the program")
         if isinstance(reply, ProgramError):
@@ -221,8 +224,16 @@ class Worker:
     def _pack_start(self, start: InitialObservation) -> tuple[dict[str, Any], list[bytes]]:
         frames = [*start.frames[:-1], start.frame] if self._open_rules is not None else [start.frame]
         frames = [frame for frame in frames if frame.shape == start.frame.shape]
-        header = {"shape": start.frame.shape, "level": start.level, "available": start.available, "frames": len(frames)}
-        return header, [np.ascontiguousarray(frame, dtype=np.uint8).tobytes() for frame in frames]
+        attempts = select_attempts(start.earlier) if self._wants_earlier else []
+        header = {
+            "shape": start.frame.shape,
+            "level": start.level,
+            "available": start.available,
+            "frames": len(frames),
+            "earlier": [[attempt.actions, [status.value for status in attempt.statuses]] for attempt in attempts],
+        }
+        blobs = [np.ascontiguousarray(frame, dtype=np.uint8).tobytes() for frame in frames]
+        return header, [*blobs, *(np.ascontiguousarray(attempt.frames).tobytes() for attempt in attempts)]
 
     def _pack_observations(self, observations: Sequence[Observation | None]) -> tuple[list[Any], list[bytes]]:
         """Observations for a message; None for those that a program is not shown: where it has no `update`, or the level ended."""

@@ -154,6 +154,7 @@ class ProgramServer:
         observation = {"frame": animation[-1], "level": start["level"], "available_actions": tuple(start["available"])}
         if self._open_rules is not None:
             observation["frames"] = tuple(animation)
+            observation["earlier"] = tuple(_read_attempt(row, next(frames), shape) for row in start["earlier"])
         state = self._engine.initial_state(observation)
         hash(state)
         self._write_to_ring(state, 0)
@@ -273,6 +274,13 @@ def _make_double[T](function: Callable[[Any, T], Any]) -> Callable[[Any, T], Any
         return function(state, argument)
 
     return call_twice
+
+
+def _read_attempt(row: list[Any], block: bytes, shape: tuple[int, ...]) -> Mapping[str, Any]:
+    """An attempt at the level before, as a program is shown it: to be read only."""
+    actions, statuses = row
+    frames = np.frombuffer(block, dtype=np.uint8).reshape(-1, *shape)
+    return MappingProxyType({"actions": tuple(_decode_actions(actions)), "frames": frames, "statuses": tuple(statuses)})
 
 
 def _decode_actions(rows: Sequence[Sequence[int | None]]) -> list[Action]:

@@ -100,7 +100,7 @@ def _replay_all(
             if isinstance(worker, ProgramError):
                 return worker, n_replayed
             replay = worker.replay(
-                InitialObservation.from_observation(comparison.trajectory.first),
+                InitialObservation.from_trajectory(comparison.trajectory),
                 comparison.actions,
                 check=comparison,
                 twice=twin if twice is None else twice,
@@ -192,7 +192,7 @@ class _UpdatingReplay:
                 if isinstance(worker, ProgramError):
                     return worker, n_replayed
                 replay = worker.replay(
-                    InitialObservation.from_observation(comparison.trajectory.first),
+                    InitialObservation.from_trajectory(comparison.trajectory),
                     comparison.actions,
                     check=digests,
                     observations=comparison.trajectory.observations[: len(comparison.actions)],
@@ -263,7 +263,7 @@ class _UpdatingReplay:
         if isinstance(worker, ProgramError):
             return worker, []
         replay = worker.replay(
-            InitialObservation.from_observation(comparison.trajectory.first),
+            InitialObservation.from_trajectory(comparison.trajectory),
             comparison.actions,
             check=digests,
             twice=twice,

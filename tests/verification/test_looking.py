@@ -78,7 +78,7 @@ def test_without_looking_it_would_not_know(host: Host) -> None:
     loaded = host.load(HONEST, RULES)
     assert isinstance(loaded, Program) and loaded.has_update
     trajectory = RECORD.trajectories[0]
-    start, shown = InitialObservation.from_observation(trajectory.first), {}
+    start, shown = InitialObservation.from_trajectory(trajectory), {}
     worker = loaded.start_worker()
     assert not isinstance(worker, ProgramError)
     with worker:
@@ -96,7 +96,7 @@ def test_without_looking_it_would_not_know(host: Host) -> None:
 def test_a_step_at_a_time_is_the_same_as_a_replay(host: Host) -> None:
     loaded, trajectory = host.load(HONEST, RULES), RECORD.trajectories[1]
     assert isinstance(loaded, Program)
-    start = InitialObservation.from_observation(trajectory.first)
+    start = InitialObservation.from_trajectory(trajectory)
     one, other = loaded.start_worker(), loaded.start_worker()
     assert not isinstance(one, ProgramError) and not isinstance(other, ProgramError)
     with one, other:

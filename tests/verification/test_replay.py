@@ -388,7 +388,7 @@ def recorded_from(host: Host, source: str, *trajectories: Sequence[int]) -> tupl
     assert not isinstance(worker, ProgramError)
     with worker:
         for actions in trajectories:
-            replay = worker.replay(InitialObservation.from_observation(first), [Action(number) for number in actions])
+            replay = worker.replay(InitialObservation.from_trajectory(Trajectory(first)), [Action(number) for number in actions])
             assert replay.fault is None
             record.extend(RESET, seen(replay.frames[0]))
             for number, frame in zip(actions, replay.frames[1:], strict=True):
