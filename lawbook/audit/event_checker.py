@@ -8,7 +8,8 @@ from hashlib import sha256
 from typing import Any
 
 from lawbook.arc import recording_format
-from lawbook.audit.hypothesis_checker import HypothesisAudit, RecordPosition
+from lawbook.audit.audited_hypotheses import RecordPosition
+from lawbook.audit.hypothesis_checker import HypothesisAudit
 from lawbook.core.record import RESET, Action, ActionKind, Observation, Record, Status
 from lawbook.core.results import Counterexample, Probe, RunOutcome, VerdictKind
 from lawbook.errors import LawbookError

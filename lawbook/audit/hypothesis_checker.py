@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
+from lawbook.audit.audited_hypotheses import (
+    AuditedMember,
+    AuditedPlan,
+    CountedClaims,
+    DisagreementChoice,
+    HypothesisLifetime,
+    PlanRoll,
+    RecordPosition,
+    RefusedProposal,
+)
 from lawbook.core import validation
-from lawbook.core.executable import Executable, PlanRun
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, Trigger, validate_files
-from lawbook.core.record import Action, Record, Status
+from lawbook.core.record import Action, Record
 from lawbook.core.results import Counterexample, Verdict, VerdictKind
 from lawbook.ledger.contents import load_proposal
 from lawbook.ledger.events import (
-    CallAnswer,
     DrawEvent,
     IntendEvent,
     NoPlanEvent,
@@ -30,125 +37,8 @@ from lawbook.planning import disagreement, population
 from lawbook.protocols import gate
 from lawbook.protocols.protocol import Protocol
 
-RecordPosition = tuple[int, int]
-"""How long a record was: (trajectories, steps of the last)."""
 ReportFinding = Callable[[str, str], None]
 """Told of a line of the audit and of what is not right about the present event."""
-
-
-@dataclass(frozen=True)
-class HypothesisLifetime:
-    """A version while it might steer: from its acceptance until it fell, was replaced, or the ledger ends.
-
-    accepted: the event of its verdict. until: the record that it must reproduce. fatal_prediction: (trajectory, step,
-    prediction) that it is recorded to have predicted where it fell, None where it fell in another way or did not. replayed: the
-    record on which it was accepted and the seed of that replay, None where nothing was replayed.
-    """
-
-    member: int
-    version: int
-    hypothesis: Hypothesis
-    accepted: int
-    until: RecordPosition
-    fatal_prediction: tuple[int, int, PredictedOutcome] | None = None
-    replayed: tuple[RecordPosition, str] | None = None
-
-
-@dataclass(frozen=True)
-class RefusedProposal:
-    """A proposal that its replay refused, on the record as it stood; or its judge, after a replay that held (UNFAITHFUL)."""
-
-    seq: int
-    hypothesis: Hypothesis
-    position: RecordPosition
-    verdict: Verdict
-    seed: str = ""
-
-
-@dataclass
-class AuditedPlan:
-    """A plan, by which version and from where; hypothesis: what it was made in, None for one that no program was asked about.
-    certified: it claims that there is no shorter one, after a search of so many nodes. predicted_frames, predicted_statuses: what
-    it is predicted to show, once it was drawn; older ledgers know no statuses, and what resumed them had no predictions."""
-
-    seq: int
-    member: int
-    version: int
-    hypothesis: Hypothesis | None
-    position: RecordPosition
-    actions: tuple[Action, ...]
-    subgoal: str | None
-    question: str
-    certified: bool = False
-    nodes: int = 0
-    predicted_frames: tuple[str, ...] = ()
-    predicted_statuses: tuple[frozenset[Status], ...] | None = None
-    predicted_open_cells: tuple[str | None, ...] | None = None
-    to_frontier: bool = False
-
-    @property
-    def executable(self) -> Executable:
-        """What following it means."""
-        return PlanRun(self.actions)
-
-    @property
-    def aim(self) -> str:
-        """What it is to end in: goal, subgoal or frontier."""
-        return "frontier" if self.to_frontier else "goal" if self.subgoal is None else "subgoal"
-
-
-@dataclass(frozen=True)
-class PlanRoll:
-    """A plan under way after a step that may have shown more than was predicted of it: what is left must still end in its aim.
-
-    position: the record then. n_sent: steps of the plan sent by then. prediction: what the next was predicted to show, as that must
-    be; None where the plan was ended instead (`changed`).
-    """
-
-    seq: int
-    plan: AuditedPlan
-    n_sent: int
-    position: RecordPosition
-    prediction: PredictedOutcome | None
-
-
-@dataclass(frozen=True)
-class DisagreementChoice:
-    """What the policy `disagree` chose from there: one of several classes of plans, or to send one action first (a trial).
-
-    hypotheses: what each member that might steer believed; plans: one of each class, in their order. class_index: index of the
-    class that was drawn, None for a trial; action, member, question: of the trial.
-    """
-
-    seq: int
-    position: RecordPosition
-    hypotheses: Mapping[int, Hypothesis]
-    plans: tuple[tuple[Action, ...], ...]
-    class_index: int | None
-    action: Action | None = None
-    member: int | None = None
-    question: str = ""
-
-
-@dataclass
-class AuditedMember:
-    """One member. admissible: may it steer? answers: of its mind, by operation, that have had no consequence yet; asked: how many
-    there were. asked_at: actions on record when it was last asked why nobody has a plan. planless_version: the one whose last
-    search from here found no way to its goal that takes an action."""
-
-    hypothesis: Hypothesis | None = None
-    admissible: bool = False
-    version: int = 0
-    accepted_seq: int = -1
-    proposal: Proposal | None = None
-    proposed_seq: int = -1
-    proposed_hash: str = ""
-    replayed: tuple[RecordPosition, str] | None = None
-    pending_answers: dict[str, CallAnswer] = field(default_factory=dict)
-    n_calls: int = 0
-    asked_at: int = -1
-    planless_version: int | None = None
-    failed_candidates: list[tuple[Hypothesis, int]] = field(default_factory=list)
 
 
 class HypothesisAudit:
@@ -164,6 +54,7 @@ class HypothesisAudit:
         self.accepted_versions: list[AcceptedVersion] = []
         self.lifetimes: list[HypothesisLifetime] = []
         self.refusals: list[RefusedProposal] = []
+        self.claim_counts: list[CountedClaims] = []
         self.plans: list[AuditedPlan] = []
         self.choices: list[DisagreementChoice] = []
         self.plan_rolls: list[PlanRoll] = []
@@ -206,6 +97,8 @@ class HypothesisAudit:
             return
         member.proposal, candidate = None, proposal.apply_to(member.hypothesis)
         self._check_gate_rules(member, proposal, candidate, verdict)
+        if verdict.claims is not None:
+            self.claim_counts.append(CountedClaims(seq, candidate, member.hypothesis, self.position, verdict.claims))
         if not verdict.admissible:
             if verdict.outcome is not VerdictKind.REFUSED:
                 member.failed_candidates.append((candidate, self.record.n_actions))
@@ -233,7 +126,10 @@ class HypothesisAudit:
             violation = validate_files(candidate) or (
                 "It failed before, on this record." if (candidate, self.record.n_actions) in member.failed_candidates else None
             )
+        violation = violation or gate.explain_lost_claims(proposal, verdict.claims)
         claim = f"calls proposal {member.proposed_seq} {verdict.outcome}"
+        if verdict.claims is not None and not self.protocol.allows_open:
+            self._report("verdicts", f"{claim} with a count of claims, which no program under this protocol has")
         if (verdict.outcome is VerdictKind.REFUSED) != bool(violation):
             self._report("verdicts", f"{claim}, and {f'the gate refuses it: {violation}' if violation else 'nothing forbids it'}")
         is_judged = self.protocol.needs_fidelity and proposal.decision is not Decision.RETAIN

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lawbook.audit.event_checker import EventAudit, Finding
-from lawbook.audit.hypothesis_checker import (
+from lawbook.audit.audited_hypotheses import (
     AuditedPlan,
+    CountedClaims,
     DisagreementChoice,
     HypothesisLifetime,
     PlanRoll,
     RecordPosition,
     RefusedProposal,
 )
+from lawbook.audit.event_checker import EventAudit, Finding
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import Record, Trajectory
 from lawbook.core.results import Limits, NoPlan, Plan, ProgramError, VerdictKind
@@ -25,6 +26,7 @@ from lawbook.planning.live_prediction import retry_on_host_fault
 from lawbook.planning.planner import find_plan, roll
 from lawbook.planning.population import choose_disagreement
 from lawbook.protocols.gate import explain_end_refusal, explain_plan_change
+from lawbook.runs.acceptance import summarise_hypothesis_claims
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
 from lawbook.worlds.address import WorldAddress, world_environment
@@ -60,6 +62,9 @@ class Reexecution:
         for refusal in hypothesis_audit.refusals:
             if difference := self._check_refusal(refusal):
                 yield Finding("programs", refusal.seq, difference)
+        for counted in hypothesis_audit.claim_counts:
+            if difference := self._check_claims(counted):
+                yield Finding("programs", counted.seq, difference)
         for plan in hypothesis_audit.plans:
             if difference := self._check_plan(plan):
                 yield Finding("programs", plan.seq, difference)
@@ -127,6 +132,18 @@ class Reexecution:
         if second_verdict.outcome is not expected_kind or not is_same_place:
             return f"calls {verdict.outcome} what is {second_verdict.outcome} when it is replayed again"
         return ""
+
+    def _check_claims(self, counted: CountedClaims) -> str:
+        """What is claimed of the record, counted again."""
+        claims = retry_on_host_fault(
+            summarise_hypothesis_claims,
+            self.host,
+            self.event_audit.protocol,
+            counted.hypothesis,
+            counted.previous,
+            self._cut_record(counted.position),
+        )
+        return "" if claims == counted.claims else f"counts claims as {counted.claims}, and counted again they are {claims}"
 
     def _check_plan(self, plan: AuditedPlan) -> str:
         """A plan, rolled by the version that made it, ends where it was to end, and shows on the way what it was to show."""

@@ -143,12 +143,42 @@ class VerdictKind(StrEnum):
     CHANGED = "changed"  # of a plan: after what was seen it no longer ends where it was to end; nobody was wrong
 
 
+class OpenRuleCount(NamedTuple):
+    """Cells that renderings of the record leave open under rule U`rule`.
+
+    n_changed: of these, cells that the step changed; n_claimed_next: of these, cells that the next rendering claims.
+    """
+
+    rule: int
+    n_open: int
+    n_changed: int
+    n_claimed_next: int
+
+
+@dataclass(frozen=True)
+class ClaimSummary:
+    """What a program that may leave things open claims of the record, against the version before it.
+
+    rules: what it leaves open, by rule. n_changed: cells that steps changed; n_changed_claimed: of these, claimed. n_lost, n_won:
+    claims of cells and statuses that the version before made and this one does not, and the other way round (0: there was none).
+    lost_at: the first place that lost one, (trajectory, step).
+    """
+
+    rules: tuple[OpenRuleCount, ...] = ()
+    n_changed: int = 0
+    n_changed_claimed: int = 0
+    n_lost: int = 0
+    n_won: int = 0
+    lost_at: tuple[int, int] | None = None
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The gate's answer to a proposal, with the one thing that decided it.
 
     reason: a sentence or paragraph for the mind, empty when admissible.
     replayed: recorded steps that were replayed to reach it (0 when nothing had to be); seconds: wall-clock time it took.
+    claims: what the program claims of the record, where it may leave things open and reproduces it.
     """
 
     outcome: VerdictKind
@@ -158,6 +188,7 @@ class Verdict:
     judgement: Judgement | None = None
     replayed: int = 0
     seconds: float = 0.0
+    claims: ClaimSummary | None = None
 
     @property
     def admissible(self) -> bool:

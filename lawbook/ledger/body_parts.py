@@ -9,7 +9,17 @@ from typing import Any
 
 from lawbook.core.hypothesis import Decision
 from lawbook.core.record import Action, Status
-from lawbook.core.results import Counterexample, Judgement, MismatchRegion, Probe, ProgramError, Verdict, VerdictKind
+from lawbook.core.results import (
+    ClaimSummary,
+    Counterexample,
+    Judgement,
+    MismatchRegion,
+    OpenRuleCount,
+    Probe,
+    ProgramError,
+    Verdict,
+    VerdictKind,
+)
 from lawbook.ledger.events import CallAnswer, PredictedOutcome, StoredProposal, StoredSubgoal
 
 Body = dict[str, Any]
@@ -28,6 +38,8 @@ def pack_verdict(verdict: Verdict) -> Body:
     counterexample = verdict.counterexample
     if counterexample is not None:
         body["counterexample"]["action"] = pack_action(counterexample.action)
+    if verdict.claims is None:
+        del body["claims"]  # as older ledgers have it
     return body
 
 
@@ -41,6 +53,21 @@ def unpack_verdict(body: Mapping[str, Any]) -> Verdict:
         None if judgement is None else unpack_judgement(judgement),
         check_number(body["replayed"]),
         check_amount(body["seconds"]),
+        unpack_claims(body["claims"]) if "claims" in body else None,
+    )
+
+
+def unpack_claims(body: Mapping[str, Any]) -> ClaimSummary:
+    lost_at = body["lost_at"]
+    if lost_at is not None and len(lost_at) != 2:
+        raise ValueError(f"{lost_at!r} where a place belongs")
+    return ClaimSummary(
+        tuple(OpenRuleCount(*check_numbers(row)) for row in body["rules"]),
+        check_number(body["n_changed"]),
+        check_number(body["n_changed_claimed"]),
+        check_number(body["n_lost"]),
+        check_number(body["n_won"]),
+        None if lost_at is None else (check_number(lost_at[0]), check_number(lost_at[1])),
     )
 
 

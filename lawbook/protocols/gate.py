@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
 from lawbook.core.record import Record, Status
-from lawbook.core.results import Prediction
+from lawbook.core.results import ClaimSummary, Prediction
 from lawbook.protocols.protocol import Protocol
 
 MAX_REFUSALS = 5
@@ -49,6 +49,17 @@ def find_broken_rule(protocol: Protocol, current: Hypothesis | None, admissible:
     if protocol.needs_rulebook and not candidate.rulebook.strip():
         return "The rulebook is empty; write down the rules that the program implements."
     return None
+
+
+def explain_lost_claims(proposal: Proposal, claims: ClaimSummary | None) -> str | None:
+    """Why a simplification may not stand: it leaves open what the version before claimed; None where it loses nothing."""
+    if proposal.decision is not Decision.SIMPLIFY or claims is None or not claims.n_lost:
+        return None
+    place = "" if claims.lost_at is None else f", the first at step {claims.lost_at[1]} of trajectory {claims.lost_at[0]}"
+    return (
+        f"simplify must lose no claim, and {claims.n_lost:,} that the version before made are left open now{place}; claim them "
+        "again, or choose another decision."
+    )
 
 
 def explain_plan_refusal(protocol: Protocol, admissible: bool) -> str | None:

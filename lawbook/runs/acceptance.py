@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, validate_files
 from lawbook.core.record import Record
-from lawbook.core.results import Judgement, ProgramError, Verdict, VerdictKind
+from lawbook.core.results import ClaimSummary, Judgement, ProgramError, Verdict, VerdictKind
 from lawbook.planning.live_prediction import retry_on_host_fault
 from lawbook.protocols import gate
 from lawbook.protocols.protocol import Protocol
 from lawbook.runs.state import Member
 from lawbook.sandbox.host import Host
+from lawbook.verification.claim_summary import summarise_claims
 from lawbook.verification.replay import verify
 
 
@@ -39,11 +41,38 @@ def evaluate_proposal(
     if refusal:
         return Verdict(VerdictKind.REFUSED, refusal)
     verdict = _replay_candidate(candidate, member, record, host, protocol, seed)
+    if verdict.admissible and verdict.replayed and protocol.allows_open:
+        verdict = _add_claims(verdict, proposal, candidate, member, record, host, protocol)
     if not verdict.admissible or not protocol.needs_fidelity:
         return verdict
     judgement = judge(candidate)
     verdict_kind = VerdictKind.ADMISSIBLE if judgement.faithful else VerdictKind.UNFAITHFUL
-    return Verdict(verdict_kind, "" if judgement.faithful else judgement.reason, judgement=judgement, replayed=verdict.replayed)
+    reason = "" if judgement.faithful else judgement.reason
+    return Verdict(verdict_kind, reason, judgement=judgement, replayed=verdict.replayed, claims=verdict.claims)
+
+
+def _add_claims(
+    verdict: Verdict, proposal: Proposal, candidate: Hypothesis, member: Member, record: Record, host: Host, protocol: Protocol
+) -> Verdict:
+    """The verdict with what the candidate claims of the record; a simplification that loses a claim is refused."""
+    claims = retry_on_host_fault(summarise_hypothesis_claims, host, protocol, candidate, member.hypothesis, record)
+    if isinstance(claims, ProgramError):
+        return Verdict(VerdictKind.FAULT, claims.reason, fault=claims, replayed=verdict.replayed)
+    refusal = gate.explain_lost_claims(proposal, claims)
+    if refusal is not None:
+        return Verdict(VerdictKind.REFUSED, refusal, replayed=verdict.replayed, claims=claims)
+    return replace(verdict, claims=claims)
+
+
+def summarise_hypothesis_claims(
+    host: Host, protocol: Protocol, candidate: Hypothesis, previous: Hypothesis | None, record: Record
+) -> ClaimSummary | ProgramError:
+    """Count what a hypothesis claims of the record, against the one before it. A ProgramError where its program fails."""
+    program = host.load(candidate.files, protocol.find_open_rules(candidate.rulebook))
+    if isinstance(program, ProgramError):
+        return program
+    earlier = None if previous is None else host.load(previous.files, protocol.find_open_rules(previous.rulebook))
+    return summarise_claims(program, record, None if isinstance(earlier, ProgramError) else earlier)
 
 
 def _replay_candidate(candidate: Hypothesis, member: Member, record: Record, host: Host, protocol: Protocol, seed: str) -> Verdict:

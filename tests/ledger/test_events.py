@@ -16,9 +16,11 @@ from lawbook.arc.recording_io import import_recording
 from lawbook.core.hypothesis import Decision, Trigger
 from lawbook.core.record import Action, ActionKind, Status
 from lawbook.core.results import (
+    ClaimSummary,
     Counterexample,
     Judgement,
     MismatchRegion,
+    OpenRuleCount,
     Probe,
     ProgramError,
     RunOutcome,
@@ -82,6 +84,15 @@ COUNTEREXAMPLES = st.builds(
 )
 JUDGEMENTS = st.builds(Judgement, st.booleans(), st.dictionaries(TEXTS, TEXTS, max_size=3), TEXTS)
 ERRORS = st.builds(ProgramError, TEXTS, TEXTS, st.none() | NUMBERS, st.none() | NUMBERS)
+CLAIMS = st.builds(
+    ClaimSummary,
+    st.lists(st.builds(OpenRuleCount, NUMBERS, NUMBERS, NUMBERS, NUMBERS), max_size=3).map(tuple),
+    NUMBERS,
+    NUMBERS,
+    NUMBERS,
+    NUMBERS,
+    st.none() | st.tuples(NUMBERS, NUMBERS),
+)
 VERDICTS = st.builds(
     Verdict,
     st.sampled_from(VerdictKind),
@@ -91,6 +102,7 @@ VERDICTS = st.builds(
     st.none() | JUDGEMENTS,
     NUMBERS,
     AMOUNTS,
+    st.none() | CLAIMS,
 )
 PROPOSALS = st.builds(
     StoredProposal,
