@@ -31,6 +31,7 @@ CHECKS = failed=; \
 test: setup ## everything continuous integration checks: ruff, strict types, all tests
 	@scripts/browser
 	@scripts/agents
+	@scripts/ale
 	@$(call CHECKS)
 
 test-local: setup ## a real small language model, on this machine, plays a small world (fetches 200 MB once)
@@ -59,6 +60,8 @@ lock: setup ## solve requirements.lock anew from pyproject.toml (ARGS=--upgrade 
 		--generate-hashes --custom-compile-command 'make lock' $(ARGS) --output-file requirements.lock
 	@$(BIN)/uv pip compile tests/local-model.in --quiet --system-certs --universal --python-version 3.12 --no-deps \
 		--generate-hashes --custom-compile-command 'make lock' $(ARGS) --output-file tests/local-model.txt
+	@$(BIN)/uv pip compile tests/ale.in --quiet --system-certs --universal --python-version 3.12 --no-deps \
+		--generate-hashes --custom-compile-command 'make lock' $(ARGS) --output-file tests/ale.txt
 	@scripts/setup
 
 clean: ## remove everything but your runs

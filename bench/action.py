@@ -12,7 +12,8 @@ from pathlib import Path
 
 from lawbook.core.record import Action
 from lawbook.core.results import Subgoal
-from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.ledger.events import EventKind, NoteEvent
+from lawbook.ledger.ledger import Event, Ledger
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import explore, plan, reflect
@@ -87,8 +88,8 @@ def parts(world: str, out: Path, count: int = 1000) -> dict[str, float]:
     with Ledger.create(out / "commits.sqlite") as ledger:
         for k in range(count):
             began = time.perf_counter()
-            ledger.append(EventKind.NOTE, {"text": f"what came of action {k}"})
-            ledger.append(EventKind.NOTE, {"text": f"what action {k + 1} is predicted to show"})
+            ledger.write(NoteEvent(f"what came of action {k}"))
+            ledger.write(NoteEvent(f"what action {k + 1} is predicted to show"))
             ledger.commit()
             commits.append(time.perf_counter() - began)
     syncs = []

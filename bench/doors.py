@@ -17,8 +17,7 @@ from pathlib import Path
 
 from lawbook.agents.api.external_mind import ExternalAgentMind
 from lawbook.agents.api.socket_server import serve
-from lawbook.agents.api.usage import COMMAND_OP
-from lawbook.ledger.ledger import EventKind
+from lawbook.ledger.events import CallEvent
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.session import Session
@@ -28,8 +27,8 @@ LINES = (["status"], ["brief"], ["observe"], ["observe", "--since", "0.0"], ["re
 
 def own_seconds(session: Session) -> float:
     """Of the last command."""
-    calls = [event for event in session.event_log.ledger.read_events([EventKind.CALL]) if event.body["op"] == COMMAND_OP]
-    return float(calls[-1].body["seconds"])
+    calls = [call for call in session.event_log.ledger.read_data(CallEvent) if call.is_command]
+    return float(calls[-1].seconds)
 
 
 def law(workspace: Path, line: list[str]) -> tuple[float, int]:

@@ -18,15 +18,16 @@ from pathlib import Path
 
 from unwalled import unwalled_run
 
+from lawbook.core.hypothesis import Trigger
 from lawbook.core.record import RESET, Action, Record
-from lawbook.ledger.ledger import EventKind
-from lawbook.minds.base import Case, Interface, Trigger
+from lawbook.core.results import RunOutcome
+from lawbook.ledger.events import CallEvent
+from lawbook.minds.base import Case, Interface
 from lawbook.minds.registry import make_mind
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 from lawbook.worlds.address import WorldAddress
 from lawbook.worlds.process import WorldProcess
@@ -57,7 +58,7 @@ def played(host: Host | None, out: Path, world: str, mind: str, budget: int, see
     with opened(config, out, host) as session:
         play(session)
         state, spec = session.state, session.world.spec
-        answers = [event.body["seconds"] for event in session.event_log.ledger if event.kind is EventKind.CALL]
+        answers = [event.seconds for event in session.event_log.ledger.read_data(CallEvent)]
     return Played(
         won=state.outcome is RunOutcome.WON,
         actions=state.n_actions,

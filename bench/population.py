@@ -18,11 +18,11 @@ from pathlib import Path
 
 from unwalled import unwalled_run
 
+from lawbook.core.results import RunOutcome
 from lawbook.planning.population import POLICIES
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 
 WORLDS = {

@@ -32,11 +32,12 @@ from plan import engine, found
 from verify import bare as bare_loop
 from verify import loaded, proven, recorded, reference_program
 
-from lawbook.core.hypothesis import ENGINE, Decision, Proposal
+from lawbook.core.hypothesis import ENGINE, Decision, Proposal, Trigger
 from lawbook.core.record import RESET, Action, Record
 from lawbook.core.results import InitialObservation
-from lawbook.ledger.ledger import Event, EventKind, Ledger
-from lawbook.minds.base import Case, Interface, Trigger
+from lawbook.ledger.events import EventKind, ObserveEvent
+from lawbook.ledger.ledger import Event, Ledger
+from lawbook.minds.base import Case, Interface
 from lawbook.minds.registry import make_mind
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
@@ -203,7 +204,7 @@ def long_run(out: Path, actions: int) -> None:
         gaps = list(walked(session, watched, [Action(1), Action(2)], actions))
         assert session.state.n_actions == actions
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        frames = sum(len(event.body["frames"]) for event in session.event_log.ledger.read_events([EventKind.OBSERVE]))
+        frames = sum(len(event.frames) for event in session.event_log.ledger.read_data(ObserveEvent))
     print(json.dumps({"gaps": gaps, "peak": peak, "frames": frames}))
 
 
@@ -240,7 +241,7 @@ def beginnings(out: Path, repeat: int) -> Iterator[Row]:
         subprocess.run([*LAWBOOK, "play", "demo:maze", "--budget", "1", "--quiet", "--out", str(folder)], check=False)
         (ledger,) = folder.glob("*/ledger.sqlite")
         with Ledger.open(ledger, readonly=True) as opened:
-            acted = next(event.time for event in opened.read_events([EventKind.OBSERVE]) if event.body["action"] is not None)
+            acted = next(event.time for event in opened.read_events([EventKind.OBSERVE]) if event.data.action is not None)
         played.append(acted - clock)
     empty = min(timed(lambda: subprocess.run([sys.executable, "-c", ""], check=True)) for _ in range(repeat))
     note = f"{repeat} times; Python alone: {1e3 * empty:.0f} ms"

@@ -23,7 +23,9 @@ import numpy as np
 from lawbook.core.hypothesis import ENGINE, strip_comments
 from lawbook.core.record import Action, Record, Status, freeze
 from lawbook.core.results import InitialObservation, Limits, NoPlan, Prediction, ProgramError
+from lawbook.ledger.events import OpenEvent
 from lawbook.ledger.ledger import Ledger
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.minds.registry import make_mind
 from lawbook.protocols.protocol import get_protocol
 from lawbook.runs.event_log import EventLog
@@ -170,7 +172,7 @@ def unwalled_run(config: RunConfig) -> Iterator[Session]:
             limits=Limits(nodes=config.nodes),
             policy=config.policy,
         )
-        session.open({"run": asdict(config), "spec": asdict(world.spec)})
+        session.open(OpenEvent(RecordedSettings(asdict(config)), RecordedSpec(asdict(world.spec))))
         try:
             yield session
         finally:

@@ -23,6 +23,12 @@ from lawbook.sandbox.host import Host, Program
 from lawbook.verification.comparison import compare_prediction
 from lawbook.verification.replay import verify
 
+_UPDATE = """
+
+def update(state, observation):
+    return state
+"""
+
 
 def reference_program() -> ModuleType:
     """The reference program in this very interpreter: the world of the benchmark, and the body of the bare loop."""
@@ -97,6 +103,34 @@ def one_replay(host: Host, steps: int, repeat: int) -> float:
     extra = statistics.median(b - a for a, b in zip(once, twice, strict=True))
     print(f"repeatability pass (second interpreter){extra / steps * 1e6:8.1f} us a step more")
     return statistics.median(twice) / steps
+
+
+def lockstep(host: Host, steps: int, repeat: int) -> None:
+    """What a step costs a program with `update` that is shown each observation only after its prediction was taken."""
+    local = reference_program()
+    record = recorded(local, steps)
+    files = {name: text + (_UPDATE if name == ENGINE else "") for name, text in reference.files().items()}
+    program = host.load(files, (1,))
+    assert isinstance(program, Program) and program.has_update
+    worker = program.start_worker()
+    assert not isinstance(worker, ProgramError)
+    costs: dict[str, list[float]] = {"bulk": [], "bulk, all handed in": [], "lockstep": []}
+    with worker:
+        for _ in range(repeat):
+            for name, spent in costs.items():
+                began = time.perf_counter()
+                for trajectory in record:
+                    start = InitialObservation.from_observation(trajectory.first)
+                    seen = [] if name == "bulk" else trajectory.observations
+                    replay = worker.replay(start, trajectory.actions, observations=seen, in_lockstep=name == "lockstep")
+                    assert replay.fault is None, replay.fault
+                spent.append(time.perf_counter() - began)
+    print()
+    print(f"a program with update, {reference.NAME}; {steps:,} steps; medians of {repeat}, alternating")
+    for name, spent in costs.items():
+        print(f"replay, {name:30} {micro(spent, steps)} us a step")
+    extra = [a - b for a, b in zip(costs["lockstep"], costs["bulk"], strict=True)]
+    print(f"lockstep over bulk                     {micro(extra, steps)} us a step   (aim 30)")
 
 
 def start_up(host: Host, seconds: float, repeat: int) -> None:
@@ -186,6 +220,7 @@ def main() -> None:
     with Host() as host:
         seconds = time.perf_counter() - began
         each = one_replay(host, options.steps, options.repeat)
+        lockstep(host, options.steps, options.repeat)
         start_up(host, seconds, options.repeat)
         all_of_a_run(host, options.actions, each)
 

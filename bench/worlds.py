@@ -27,7 +27,8 @@ from lawbook.arc.settings import GAMES_VARIABLE
 from lawbook.arc.source import find_installed_games
 from lawbook.core.record import RESET, Action, Frame, Observation, Status
 from lawbook.core.results import Prediction
-from lawbook.ledger.ledger import Event, EventKind
+from lawbook.ledger.events import EventKind, ObserveEvent
+from lawbook.ledger.ledger import Event
 from lawbook.runs.event_log import Listener
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
@@ -105,7 +106,7 @@ def through(address: str, pieces: list[list[Action]], host: Host, out: Path) -> 
         if event.kind is EventKind.OBSERVE:
             last = session.record.last if shown else None
             if last is not None:
-                compared(shown.pop().frame, last, Action(*event.body["action"]))
+                compared(shown.pop().frame, last, event.data.action)
                 seconds.append(time.perf_counter() - began)
                 began = time.perf_counter()
                 shown.append(last)
@@ -161,7 +162,7 @@ def growth(address: str, actions: int, host: Host, out: Path) -> None:
             if number == 200:
                 begin = resident(os.getpid())
         end = resident(os.getpid())
-        frames = sum(len(event.body["frames"]) for event in session.event_log.ledger.read_events([EventKind.OBSERVE]))
+        frames = sum(len(event.frames) for event in session.event_log.ledger.read_data(ObserveEvent))
         size = sum(path.stat().st_size for path in session.event_log.ledger.path.parent.glob("ledger.sqlite*")) / 2**20
         print(
             f"  {session.state.n_actions:,} random actions in {len(record):,} trajectories, {frames:,} frames, ledger "

@@ -1,13 +1,14 @@
 """The ARC toolkit's recording form, one line at a time: read with every field checked, written again byte for byte.
 
 A line is a JSON object: `timestamp`, and `data` with `game_id`, `state`, `levels_completed`, `win_levels`, `action_input` (`id`,
-`data`, `reasoning`), `guid`, `full_reset`, `available_actions` and `frame` (all frames of the animation). Ours adds one field where
-the form has no word for something: `truncated`, true where a world's own time limit ended the level.
+`data`, `reasoning`), `guid`, `full_reset`, `available_actions` and `frame` (all frames of the animation). Ours adds a field where
+the form has no word for something: `truncated`, true where a world's own time limit ended the level; `reward`, where one was paid.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +40,7 @@ class RecordingLine:
     levels: int | None
     available: tuple[int, ...]
     truncated: bool
+    reward: float
     rest: str
 
 
@@ -65,6 +67,7 @@ def parse_line(text: str) -> RecordingLine:
         levels=_parse_count(data, "win_levels") or None,
         available=_parse_available(data.get("available_actions")),
         truncated=data.get("truncated") is True,
+        reward=_parse_reward(data.get("reward")),
         rest=text,
     )
     # As the toolkit writes it, a line is its rest and its frames. One written in another way is kept whole, to be exact too.
@@ -93,6 +96,7 @@ def compose_line(
     available: Sequence[int],
     full_reset: bool,
     truncated: bool,
+    reward: float,
 ) -> str:
     """The rest of a line of our own, fields and order as the toolkit has them."""
     data: dict[str, Any] = {
@@ -112,6 +116,8 @@ def compose_line(
     }
     if truncated:
         data["truncated"] = True
+    if reward:
+        data["reward"] = reward
     return json.dumps({"timestamp": datetime.fromtimestamp(time, UTC).isoformat(), "data": data})
 
 
@@ -127,6 +133,10 @@ def _parse_frames(value: object) -> tuple[Frame, ...]:
     if array.ndim != 3 or array.size == 0 or array.dtype.kind not in "iu" or array.min() < 0 or array.max() > 255:
         raise ValueError("its `frame` is no list of grids of whole numbers from 0 to 255")
     return tuple(freeze(frame) for frame in array)
+
+
+def _parse_reward(value: object) -> float:
+    return value if type(value) is float and math.isfinite(value) else 0.0
 
 
 def _parse_action(value: object) -> Action:

@@ -14,20 +14,22 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from lawbook.arc import recording_format
 from lawbook.arc.recording_format import RecordingLine
 from lawbook.core.record import RESET, Action, Observation, Record, Status, completes_last_level
+from lawbook.core.results import RunOutcome
 from lawbook.errors import UsageError
-from lawbook.ledger.codec import unpack_action
-from lawbook.ledger.ledger import EventKind, Ledger, pack_observation, read_observation
+from lawbook.ledger.contents import load_observation, store_observation
+from lawbook.ledger.events import CloseEvent, EventKind, NoteEvent, ObserveEvent, OpenEvent, RecordedSandbox, RecordingSource
+from lawbook.ledger.ledger import Ledger
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.protocols.protocol import get_protocol
 from lawbook.runs.folder import RunConfig, RunFolder, collect_versions
-from lawbook.runs.state import RunOutcome
 from lawbook.worlds.address import WorldAddress, check_scheme
 from lawbook.worlds.arcengine_outcome import STATES, interpret_state
-from lawbook.worlds.world import WorldSpec
+from lawbook.worlds.world import WorldSpec, pack_spec
 
 _GZIP = b"\x1f\x8b"
 _LINES_PER_COMMIT = 100
@@ -110,7 +112,7 @@ class RecordingReader:
         follows_completion = self.last_observation is not None and self.last_observation.status is Status.COMPLETED and not self.won
         self.trajectory += follows_completion + (action == RESET)
         self.n_actions += action is not None
-        self.last_observation = Observation(line.frames, status, level, line.available)
+        self.last_observation = Observation(line.frames, status, level, line.available, line.reward)
         return RecordedStep(action, self.last_observation, self.trajectory)
 
 
@@ -217,31 +219,31 @@ def import_recording(file: Path, out: Path, config: RunConfig | None = None) -> 
 
 def _write_events(ledger: Ledger, file: Path, summary: RecordingSummary, config: RunConfig) -> None:
     reader, count = RecordingReader(), 0
-    opening = {
-        "run": asdict(config),
-        "versions": collect_versions(),
-        "spec": asdict(summary.spec),
-        "sandbox": {"level": "", "facts": {}},
-        "recording": {"game": summary.game, "guid": summary.guid, "digest": summary.digest},
-    }
+    opening = OpenEvent(
+        RecordedSettings(asdict(config)),
+        RecordedSpec(pack_spec(summary.spec)),
+        collect_versions(),
+        RecordedSandbox("", {}),
+        recording=RecordingSource(summary.game, summary.guid, summary.digest),
+    )
     digest = sha256()
     for count, (text, line, step) in enumerate(_read_steps(file, reader)):
         digest.update(text.encode() + b"\n")
         if count == 0:
-            ledger.append(EventKind.OPEN, opening, now=line.time)
+            ledger.write(opening, now=line.time)
         if step is None:
-            body = {"text": "An action that changed nothing: the level was over.", "line": ledger.put_text(text)}
-            ledger.append(EventKind.NOTE, body, now=line.time)
+            sentence = "An action that changed nothing: the level was over."
+            ledger.write(NoteEvent(sentence, line=ledger.put_text(text)), now=line.time)
         else:
-            body = pack_observation(ledger, step.observation, step.action, step.trajectory)
-            ledger.append(EventKind.OBSERVE, {**body, "line": ledger.put_text(line.rest)}, now=line.time)
+            observed = store_observation(ledger, step.observation, step.action, step.trajectory)
+            ledger.write(replace(observed, line=ledger.put_text(line.rest)), now=line.time)
         if count % _LINES_PER_COMMIT == _LINES_PER_COMMIT - 1:
             ledger.commit()
     if digest.hexdigest() != summary.digest:
         raise UsageError(f"{file} was changed while it was read; import it again.")
     if summary.won:
         sentence = "The last level is completed, by whoever was recorded."
-        ledger.append(EventKind.CLOSE, {"outcome": RunOutcome.WON.value, "sentence": sentence, "head": ledger.head})
+        ledger.write(CloseEvent(RunOutcome.WON, sentence, ledger.head))
     ledger.commit()
 
 
@@ -269,22 +271,22 @@ def format_lines(ledger: Ledger) -> Iterator[str]:
     Raises UsageError where the ledger holds no run.
     """
     opening = next(ledger.read_events(), None)
-    if opening is None or opening.kind is not EventKind.OPEN:
+    if opening is None or not isinstance(opening.data, OpenEvent):
         raise UsageError("This ledger has no opening: the run was ended before it began; start another.")
-    levels, source = opening.body["spec"]["levels"], opening.body.get("recording")
-    game = source["game"] if source else _format_game_id(opening.body["run"]["world"])
-    guid = source["guid"] if source else str(uuid.UUID(opening.hash[:32]))
+    levels, source = opening.data.spec.levels, opening.data.recording
+    game = source.game if source else _format_game_id(opening.data.run.world)
+    guid = source.guid if source else str(uuid.UUID(opening.hash[:32]))
     steps_in_level, won = 0, False  # steps since the level began
     for event in ledger.read_events([EventKind.OBSERVE, EventKind.NOTE]):
-        body: Any = event.body
-        if event.kind is EventKind.NOTE:
-            if "line" in body:
-                yield ledger.get_text(body["line"])
+        data = event.data
+        if not isinstance(data, ObserveEvent):
+            if isinstance(data, NoteEvent) and data.line is not None:
+                yield ledger.get_text(data.line)
             continue
-        action, observation = unpack_action(body["action"]), read_observation(ledger, body)
+        action, observation = data.action, load_observation(ledger, data)
         reset = action is None or action == RESET
-        if "line" in body:
-            rest = ledger.get_text(body["line"])
+        if data.line is not None:
+            rest = ledger.get_text(data.line)
         else:
             state = "GAME_OVER" if observation.status is Status.OVER else "NOT_FINISHED"
             if completes_last_level(observation, levels):
@@ -300,6 +302,7 @@ def format_lines(ledger: Ledger) -> Iterator[str]:
                 available=observation.available,
                 full_reset=reset and (steps_in_level == 0 or won),
                 truncated=observation.status is Status.TRUNCATED,
+                reward=observation.reward,
             )
         yield recording_format.format_line(rest, observation.frames)
         won = completes_last_level(observation, levels)

@@ -15,8 +15,9 @@ import numpy as np
 from lawbook.arc import scorecards, settings
 from lawbook.core.record import RESET, Action, Observation
 from lawbook.errors import LawbookError, UsageError
-from lawbook.ledger.codec import unpack_action
-from lawbook.ledger.ledger import EventKind, Ledger, read_observation
+from lawbook.ledger.contents import load_steps
+from lawbook.ledger.events import ObserveEvent, OpenEvent
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunFolder
 from lawbook.scoring.billing import ScoreCounter, count_run
 from lawbook.worlds.address import WorldAddress, world_environment
@@ -161,14 +162,13 @@ def _replay_run(folder: RunFolder, world: str, mode: str) -> SubmittedRun:
     """Send what was recorded until it parts from the record, or the server does not answer. Failures are told, not raised."""
     address, n_sent, difference, guid = WorldAddress.parse(world), 0, "", ""
     with Ledger.open(folder.ledger, readonly=True) as ledger:
-        opening = next(ledger.read_events([EventKind.OPEN]))
-        n_recorded = sum(1 for event in ledger.read_events([EventKind.OBSERVE]) if event.body["action"] is not None)
-        counter = ScoreCounter(opening.body["spec"]["levels"], competition=mode == "competition")
+        opening = next(ledger.read_data(OpenEvent))
+        n_recorded = sum(1 for event in ledger.read_data(ObserveEvent) if event.action is not None)
+        counter = ScoreCounter(opening.spec.levels, competition=mode == "competition")
         try:
             with WorldProcess(address, environment=world_environment(address)) as world_process:
                 guid = json.loads(world_process.spec.ticket)["guid"]
-                for event in ledger.read_events([EventKind.OBSERVE]):
-                    action, recorded = unpack_action(event.body["action"]), read_observation(ledger, event.body)
+                for action, recorded in load_steps(ledger):
                     observation = world_process.reset() if action is None or action == RESET else world_process.step(action)
                     if action is None:
                         counter.start_play()

@@ -8,12 +8,23 @@ from typing import Any
 
 from lawbook.core import validation
 from lawbook.core.executable import Executable, PlanRun
-from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, validate_files
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, Trigger, validate_files
 from lawbook.core.record import Action, Record, Status
-from lawbook.core.results import Counterexample, Judgement, Verdict, VerdictKind
-from lawbook.ledger.codec import RecordedPrediction, pack_judgement, unpack_actions, unpack_proposal
+from lawbook.core.results import Counterexample, Verdict, VerdictKind
+from lawbook.ledger.contents import load_proposal
+from lawbook.ledger.events import (
+    CallAnswer,
+    DrawEvent,
+    IntendEvent,
+    NoPlanEvent,
+    PlanEvent,
+    PredictedOutcome,
+    ProposeEvent,
+    VerdictEvent,
+)
 from lawbook.ledger.git_versions import AcceptedVersion
-from lawbook.ledger.ledger import Event, Ledger
+from lawbook.ledger.ledger import Ledger
+from lawbook.ledger.opening import RecordedSettings
 from lawbook.minds.base import judge_by_citations
 from lawbook.planning import disagreement, population
 from lawbook.protocols import gate
@@ -30,7 +41,8 @@ class HypothesisLifetime:
     """A version while it might steer: from its acceptance until it fell, was replaced, or the ledger ends.
 
     accepted: the event of its verdict. until: the record that it must reproduce. fatal_prediction: (trajectory, step,
-    prediction) that it is recorded to have predicted where it fell, None where it fell in another way or did not.
+    prediction) that it is recorded to have predicted where it fell, None where it fell in another way or did not. replayed: the
+    record on which it was accepted and the seed of that replay, None where nothing was replayed.
     """
 
     member: int
@@ -38,7 +50,8 @@ class HypothesisLifetime:
     hypothesis: Hypothesis
     accepted: int
     until: RecordPosition
-    fatal_prediction: tuple[int, int, RecordedPrediction] | None = None
+    fatal_prediction: tuple[int, int, PredictedOutcome] | None = None
+    replayed: tuple[RecordPosition, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +62,7 @@ class RefusedProposal:
     hypothesis: Hypothesis
     position: RecordPosition
     verdict: Verdict
+    seed: str = ""
 
 
 @dataclass
@@ -69,12 +83,33 @@ class AuditedPlan:
     nodes: int = 0
     predicted_frames: tuple[str, ...] = ()
     predicted_statuses: tuple[frozenset[Status], ...] | None = None
+    predicted_open_cells: tuple[str | None, ...] | None = None
     to_frontier: bool = False
 
     @property
     def executable(self) -> Executable:
         """What following it means."""
         return PlanRun(self.actions)
+
+    @property
+    def aim(self) -> str:
+        """What it is to end in: goal, subgoal or frontier."""
+        return "frontier" if self.to_frontier else "goal" if self.subgoal is None else "subgoal"
+
+
+@dataclass(frozen=True)
+class PlanRoll:
+    """A plan under way after a step that may have shown more than was predicted of it: what is left must still end in its aim.
+
+    position: the record then. n_sent: steps of the plan sent by then. prediction: what the next was predicted to show, as that must
+    be; None where the plan was ended instead (`changed`).
+    """
+
+    seq: int
+    plan: AuditedPlan
+    n_sent: int
+    position: RecordPosition
+    prediction: PredictedOutcome | None
 
 
 @dataclass(frozen=True)
@@ -107,7 +142,9 @@ class AuditedMember:
     accepted_seq: int = -1
     proposal: Proposal | None = None
     proposed_seq: int = -1
-    pending_answers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    proposed_hash: str = ""
+    replayed: tuple[RecordPosition, str] | None = None
+    pending_answers: dict[str, CallAnswer] = field(default_factory=dict)
     n_calls: int = 0
     asked_at: int = -1
     planless_version: int | None = None
@@ -121,15 +158,17 @@ class HypothesisAudit:
     runs again.
     """
 
-    def __init__(self, ledger: Ledger, record: Record, protocol: Protocol, run: Mapping[str, Any], report: ReportFinding) -> None:
+    def __init__(self, ledger: Ledger, record: Record, protocol: Protocol, run: RecordedSettings, report: ReportFinding) -> None:
         self.ledger, self.record, self.protocol, self.run, self._report = ledger, record, protocol, run, report
-        self.members = [AuditedMember() for _ in range(run["population"])]
+        self.members = [AuditedMember() for _ in range(run.population)]
         self.accepted_versions: list[AcceptedVersion] = []
         self.lifetimes: list[HypothesisLifetime] = []
         self.refusals: list[RefusedProposal] = []
         self.plans: list[AuditedPlan] = []
         self.choices: list[DisagreementChoice] = []
+        self.plan_rolls: list[PlanRoll] = []
         self.active_plan: tuple[AuditedPlan, int] | None = None
+        self._is_step_open = self._may_differ = False
         self.n_mismatches = self.n_proposals = self.n_draws = 0
         self._fresh_plans: dict[int, AuditedPlan] = {}
         self._drawn_since_resume = False
@@ -144,25 +183,23 @@ class HypothesisAudit:
 
     # -- proposals -----------------------------------------------------------------------------------------------------------
 
-    def on_proposal(self, event: Event) -> None:
+    def on_proposal(self, seq: int, event_hash: str, data: ProposeEvent) -> None:
         """One that has no verdict when the next comes was cut short, by a crash or whoever proposed, and replaced nothing."""
-        body = event.body
-        member: AuditedMember = self.members[body["member"]]
-        if body["at"] != self.record.n_actions:
-            self._report("counts", f"claims {body['at']} actions sent, and {self.record.n_actions} are on record")
-        member.proposal, member.proposed_seq = validation.validate_proposal(unpack_proposal(self.ledger, body)), event.seq
-        mind_answer = member.pending_answers.get("propose")
-        recorded_answer = {name: body[name] for name in ("decision", "rulebook", "files", "diagnosis", "unusable") if name in body}
-        if mind_answer is not None and dict(mind_answer) != recorded_answer:
+        member = self.members[data.member]
+        if data.n_actions != self.record.n_actions:
+            self._report("counts", f"claims {data.n_actions} actions sent, and {self.record.n_actions} are on record")
+        member.proposal, member.proposed_seq = validation.validate_proposal(load_proposal(self.ledger, data.proposal)), seq
+        member.proposed_hash = event_hash
+        if member.pending_answers.get("propose", data.proposal) != data.proposal:
             self._report("verdicts", "is not what the mind had answered")
         member.pending_answers.pop("judge", None)
-        if body["cause"] == "no_plan":  # older ledgers do not say it before
+        if data.cause is Trigger.NO_PLAN:  # older ledgers do not say it before
             member.asked_at = self.record.n_actions
         self.n_proposals += 1
 
-    def on_proposal_verdict(self, event: Event, verdict: Verdict) -> None:
+    def on_proposal_verdict(self, seq: int, time: float, data: VerdictEvent) -> None:
         """The gate's answer: the rules that need no replay are asked again here, those that do by a strict audit."""
-        index: int = event.body["member"]
+        index, verdict = data.member, data.verdict
         member, proposal = self.members[index], self.members[index].proposal
         if proposal is None:
             self._report("verdicts", f"judges a proposal of member {index}, and there is none")
@@ -172,18 +209,22 @@ class HypothesisAudit:
         if not verdict.admissible:
             if verdict.outcome is not VerdictKind.REFUSED:
                 member.failed_candidates.append((candidate, self.record.n_actions))
-                self.refusals.append(RefusedProposal(event.seq, candidate, self.position, verdict))
+                self.refusals.append(RefusedProposal(seq, candidate, self.position, verdict, member.proposed_hash))
             return
         if candidate == member.hypothesis and member.admissible:
             return
         self.end_lifetime(index, self.position)
+        is_replayed = (
+            not member.admissible or member.hypothesis is None or not self.protocol.is_same_program(candidate, member.hypothesis)
+        )
+        member.replayed = (self.position, member.proposed_hash) if is_replayed else None
         if candidate != member.hypothesis:
             member.version += 1
             message = proposal.diagnosis or proposal.decision.value
-            self.accepted_versions.append(AcceptedVersion(index, member.version, candidate, message, event.time))
+            self.accepted_versions.append(AcceptedVersion(index, member.version, candidate, message, time))
             if self.active_plan is not None and self.active_plan[0].member == index:
                 self.active_plan = None
-        member.hypothesis, member.admissible, member.accepted_seq = candidate, True, event.seq
+        member.hypothesis, member.admissible, member.accepted_seq = candidate, True, seq
 
     def _check_gate_rules(self, member: AuditedMember, proposal: Proposal, candidate: Hypothesis, verdict: Verdict) -> None:
         """What is refused unread breaks a rule; what is not breaks none, and is judged as its judge had said."""
@@ -201,9 +242,7 @@ class HypothesisAudit:
         judgement, judge_answer = verdict.judgement, member.pending_answers.get("judge")
         if judgement is None or judgement.faithful is not verdict.admissible:
             self._report("verdicts", f"{claim} without a judgement that says so")
-        elif pack_judgement(judgement) != pack_judgement(
-            Judgement(**judge_answer) if judge_answer is not None else judge_by_citations(candidate)
-        ):
+        elif judgement != (judge_by_citations(candidate) if judge_answer is None else judge_answer):
             self._report("verdicts", f"{claim} by another judgement than its judge gave")
 
     # -- falls ---------------------------------------------------------------------------------------------------------------
@@ -229,55 +268,49 @@ class HypothesisAudit:
             self.active_plan = None
 
     def end_lifetime(
-        self, index: int, until: RecordPosition, fatal_prediction: tuple[int, int, RecordedPrediction] | None = None
+        self, index: int, until: RecordPosition, fatal_prediction: tuple[int, int, PredictedOutcome] | None = None
     ) -> None:
         """The life of what stands ends here."""
         member = self.members[index]
         if member.admissible and member.hypothesis is not None and member.accepted_seq >= 0:
             self.lifetimes.append(
-                HypothesisLifetime(index, member.version, member.hypothesis, member.accepted_seq, until, fatal_prediction)
+                HypothesisLifetime(
+                    index, member.version, member.hypothesis, member.accepted_seq, until, fatal_prediction, member.replayed
+                )
             )
             member.accepted_seq = -1
 
     # -- plans ---------------------------------------------------------------------------------------------------------------
 
-    def on_plan(self, event: Event) -> None:
-        body = event.body
-        member: AuditedMember = self.members[body["member"]]
-        if not member.admissible and (self.protocol.needs_hypothesis or body.get("method") != "given"):
-            self._report("plans", f"is a plan of member {body['member']}, of which nothing admissible stood")
-        if body["subgoal"] is None:
-            member.planless_version = None if body["actions"] else member.version
-        if body["actions"] is None:
+    def on_plan(self, seq: int, data: PlanEvent) -> None:
+        member = self.members[data.member]
+        if not member.admissible and (self.protocol.needs_hypothesis or data.method != "given"):
+            self._report("plans", f"is a plan of member {data.member}, of which nothing admissible stood")
+        if data.subgoal is None:
+            member.planless_version = None if data.actions else member.version
+        if data.actions is None:
             return
-        subgoal = None if body["subgoal"] is None else self.ledger.get_text(body["subgoal"])
+        subgoal = None if data.subgoal is None else self.ledger.get_text(data.subgoal)
         hypothesis = member.hypothesis if member.admissible else None
-        actions, question = unpack_actions(body["actions"]), body["question"]
-        certified, nodes = body["certified"], body["nodes"]
-        if certified is not False and (certified is not True or body["cut"] is not None or (actions and body["method"] != "bfs")):
-            self._report("plans", f"calls a plan the shortest that was found by {body['method']} (cut: {body['cut']})")
-        if body.get("aim", "goal") not in ("goal", "subgoal", "frontier") or (
-            body.get("aim") == "frontier" and not self.protocol.allows_open
-        ):
-            self._report("plans", f"aims at {body['aim']}, which is no aim of a plan under this protocol")
-        plan_fields = (event.seq, body["member"], member.version, hypothesis, self.position, actions, subgoal, question)
-        plan = AuditedPlan(*plan_fields, certified=certified is True, nodes=int(nodes), to_frontier=body.get("aim") == "frontier")
+        if data.certified and (data.cut is not None or (data.actions and data.method != "bfs")):
+            self._report("plans", f"calls a plan the shortest that was found by {data.method} (cut: {data.cut})")
+        if data.aim not in (None, "goal", "subgoal", "frontier") or (data.aim == "frontier" and not self.protocol.allows_open):
+            self._report("plans", f"aims at {data.aim}, which is no aim of a plan under this protocol")
+        plan_fields = (seq, data.member, member.version, hypothesis, self.position, data.actions, subgoal, data.question)
+        plan = AuditedPlan(*plan_fields, certified=data.certified, nodes=data.nodes, to_frontier=data.aim == "frontier")
         self._fresh_plans[plan.seq] = plan
         self.plans.append(plan)
 
     @property
     def uses_disagreement(self) -> bool:
         """The policy of the run is `disagree`."""
-        return bool(self.run.get("policy", population.UNIFORM) == population.DISAGREE)
+        return self.run.policy == population.DISAGREE
 
-    def on_draw(self, event: Event) -> None:
-        body = event.body
-        if body["plan"] is None:
-            self._check_planless(body)
-            return
-        groups, class_index, plan = body["classes"], body["drawn"], self._fresh_plans.get(body["plan"])
+    def on_draw(self, seq: int, data: DrawEvent) -> None:
+        groups, class_index = [list(members) for members in data.classes], data.class_index
+        plan = self._fresh_plans.get(data.plan_seq)
         if plan is None or plan.member not in groups[class_index]:
-            self._report("plans", f"draws plan {body['plan']}, which was not made from there, or by nobody of its class")
+            self._report("plans", f"draws plan {data.plan_seq}, which was not made from there, or by nobody of its class")
             self.active_plan = None
             return
         if plan.version != self.members[plan.member].version:
@@ -287,37 +320,39 @@ class HypothesisAudit:
             if groups != plan_classes:
                 self._report("plans", f"draws among the classes {groups}, and the plans make {plan_classes}")
             if self.uses_disagreement:
-                self._record_choice(event.seq, class_index)
-            elif class_index != population.draw_class(groups, self.run["seed"], self.n_draws):
+                self._record_choice(seq, class_index)
+            elif class_index != population.draw_class(groups, self.run.seed, self.n_draws):
                 self._report("plans", f"draws class {class_index} of {groups}, which is not what the seed draws")
-        plan.predicted_frames, self._drawn_since_resume = tuple(body.get("ahead", ())), True
-        statuses = body.get("ahead_statuses")
-        plan.predicted_statuses = (
-            None
-            if statuses is None
-            else tuple(frozenset(map(Status, [status] if isinstance(status, str) else status)) for status in statuses)
-        )
-        for noun, foretold in (("frames", plan.predicted_frames), ("statuses", plan.predicted_statuses or ())):
+        plan.predicted_frames, self._drawn_since_resume = data.predicted_frames or (), True
+        plan.predicted_statuses, plan.predicted_open_cells = data.predicted_statuses, data.predicted_open_cells
+        if plan.predicted_statuses is not None and plan.predicted_open_cells is None:
+            plan.predicted_open_cells = (None,) * len(plan.predicted_statuses)
+        for noun, foretold in (
+            ("frames", plan.predicted_frames),
+            ("statuses", plan.predicted_statuses or ()),
+            ("planes of open cells", plan.predicted_open_cells or ()),
+        ):
             if len(foretold) not in (0, len(plan.actions)):
                 self._report("plans", f"foretells {len(foretold)} {noun} of a plan of {len(plan.actions)} actions")
-        if statuses is not None and len(statuses) != len(plan.predicted_frames):
-            self._report("plans", f"foretells {len(plan.predicted_frames)} frames and {len(statuses)} statuses")
+        if plan.predicted_statuses is not None and len(plan.predicted_statuses) != len(plan.predicted_frames):
+            self._report("plans", f"foretells {len(plan.predicted_frames)} frames and {len(plan.predicted_statuses)} statuses")
         self.n_draws += 1
         self.active_plan = None if plan.executable.is_finished(0) else (plan, 0)
+        self._is_step_open = self._may_differ = False
         self._fresh_plans.clear()
 
-    def _check_planless(self, body: Mapping[str, Any]) -> None:
+    def on_no_plan(self, data: NoPlanEvent) -> None:
         """A draw from no classes: whoever may steer searched in vain from here, and who was not asked about it yet, is asked."""
         admissible = {index: member for index, member in enumerate(self.members) if member.admissible}
         to_ask = [index for index, member in admissible.items() if member.asked_at != self.record.n_actions]
-        if body["classes"] or body["drawn"] is not None or not to_ask or body["asked"] != to_ask:
-            self._report("plans", f"asks members {body['asked']} why nobody has a plan, and had to ask {to_ask}")
+        if not to_ask or list(data.members) != to_ask:
+            self._report("plans", f"asks members {list(data.members)} why nobody has a plan, and had to ask {to_ask}")
         for index, member in admissible.items():
             if member.planless_version != member.version:
                 self._report("plans", f"says that nobody has a plan, and member {index} had not searched in vain")
             member.asked_at = self.record.n_actions
 
-    def on_probe(self, seq: int, action: Action, member: int, question: str) -> None:
+    def on_probe(self, seq: int, action: Action, member: int | None, question: str) -> None:
         """A probe that no mind's answer asked for. One that says that members dispute it is held against what they foresee."""
         if self.uses_disagreement and disagreement.is_disagreement_question(question):
             self._record_choice(seq, None, action, member, question)
@@ -343,44 +378,72 @@ class HypothesisAudit:
                 plan_classes.setdefault(plan.actions, []).append(index)
         return plan_classes
 
-    def on_plan_step(self, body: Mapping[str, Any], action: Action, predictions: Mapping[int, RecordedPrediction]) -> None:
+    def on_plan_step(self, seq: int, data: IntendEvent) -> None:
         """A step of a plan: of the plan that was drawn, by a version that still stands, and as it was planned."""
-        index: int = body["member"]
-        member: AuditedMember = self.members[index]
+        if data.member is None:
+            raise ValueError("a step of a plan that is nobody's")
+        index, action, predictions = data.member, data.action, data.predictions
+        member = self.members[index]
         refusal = gate.explain_plan_refusal(self.protocol, member.admissible)
         if refusal:
             self._report("plans", f"follows a plan of member {index}, which may not steer: {refusal}")
-        if self.active_plan is None or self.active_plan[0].seq != body["plan"]:
-            self._report("plans", f"follows plan {body['plan']}, which was not drawn, or is over")
+        if self.active_plan is None or self.active_plan[0].seq != data.plan_seq:
+            self._report("plans", f"follows plan {data.plan_seq}, which was not drawn, or is over")
             return
         plan, n_sent = self.active_plan
-        if (plan.member, plan.question) != (index, body["question"]):
+        if (plan.member, plan.question) != (index, data.question):
             self._report("plans", f"follows plan {plan.seq} for another member or question than planned it")
         if plan.version != member.version:
             self._report("plans", f"follows a plan of version {plan.version}, and version {member.version} stands")
         planned_action = plan.executable.get_action(n_sent)
         if planned_action != action:
             self._report("plans", f"sends {action} where plan {plan.seq} has {planned_action}")
-        if index not in predictions or not (self._drawn_since_resume or plan.predicted_statuses):
+        if self._is_step_open and n_sent and _may_update(plan.hypothesis) and index in predictions:
+            self._may_differ = True
+            self.plan_rolls.append(PlanRoll(seq, plan, n_sent, self.position, predictions[index]))
+        if self._may_differ or index not in predictions or not (self._drawn_since_resume or plan.predicted_statuses):
             return
         for noun, predicted, foretold in zip(
-            ("frame", "status"),
-            (predictions[index].frame, predictions[index].alternatives | {predictions[index].status}),
-            (plan.predicted_frames, plan.predicted_statuses),
+            ("frame", "status", "plane of open cells"),
+            (predictions[index].frame, predictions[index].statuses, predictions[index].open_cells),
+            (plan.predicted_frames, plan.predicted_statuses, plan.predicted_open_cells),
             strict=True,
         ):
             if foretold and predicted != foretold[n_sent]:
                 self._report("plans", f"predicts another {noun} for action {n_sent + 1} of plan {plan.seq} than was planned")
 
-    def on_action(self, plan_seq: int | None, is_running: bool) -> None:
-        """An action has been observed. plan_seq: whose step it was; is_running: the level is still running."""
+    def on_plan_change(self, seq: int, data: VerdictEvent) -> None:
+        """A plan was ended because it no longer ended in its aim: only after a step that may have shown more than was predicted."""
+        if data.verdict.outcome is not VerdictKind.CHANGED or not data.verdict.reason or not self.protocol.allows_open:
+            self._report("verdicts", f"is a verdict about a plan that says {data.verdict.outcome}")
+        elif self.active_plan is None or self.active_plan[0].member != data.member:
+            self._report("plans", f"ends a plan of member {data.member}, and none is followed")
+        elif not self._is_step_open or not self.active_plan[1]:
+            self._report("plans", f"ends plan {self.active_plan[0].seq} where nothing was left open")
+        else:
+            plan, n_sent = self.active_plan
+            self.plan_rolls.append(PlanRoll(seq, plan, n_sent, self.position, None))
+        self.active_plan = None
+
+    def on_action(self, plan_seq: int | None, is_running: bool, is_open: bool = False) -> None:
+        """An action has been observed.
+
+        plan_seq: whose step it was. is_running: the level is still running. is_open: more may have been seen than the plan's member
+        had predicted.
+        """
         self._fresh_plans.clear()
+        self._is_step_open = is_open and self.protocol.allows_open
         for member in self.members:
             member.planless_version = None
         if self.active_plan is not None:
             active, n_sent = self.active_plan
             follows_plan = plan_seq == active.seq and not active.executable.is_finished(n_sent + 1)
             self.active_plan = (active, n_sent + 1) if follows_plan and is_running else None
+
+
+def _may_update(hypothesis: Hypothesis | None) -> bool:
+    """Whether a program may define `update`."""
+    return hypothesis is not None and any("update" in text for text in hypothesis.files.values())
 
 
 def _extract_compared_fields(counterexample: Counterexample) -> tuple[Any, ...]:

@@ -7,17 +7,24 @@ from collections.abc import Iterator
 import numpy as np
 
 from lawbook.audit.event_checker import EventAudit, Finding
-from lawbook.audit.hypothesis_checker import AuditedPlan, DisagreementChoice, HypothesisLifetime, RecordPosition, RefusedProposal
+from lawbook.audit.hypothesis_checker import (
+    AuditedPlan,
+    DisagreementChoice,
+    HypothesisLifetime,
+    PlanRoll,
+    RecordPosition,
+    RefusedProposal,
+)
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import Record, Trajectory
 from lawbook.core.results import Limits, NoPlan, Plan, ProgramError, VerdictKind
 from lawbook.errors import LawbookError
-from lawbook.ledger.codec import read_recorded_steps
+from lawbook.ledger.contents import load_prediction, load_steps
 from lawbook.planning.disagreement import find_disagreements, format_question
 from lawbook.planning.live_prediction import retry_on_host_fault
 from lawbook.planning.planner import find_plan, roll
 from lawbook.planning.population import choose_disagreement
-from lawbook.protocols.gate import explain_end_refusal
+from lawbook.protocols.gate import explain_end_refusal, explain_plan_change
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
 from lawbook.worlds.address import WorldAddress, world_environment
@@ -56,6 +63,9 @@ class Reexecution:
         for plan in hypothesis_audit.plans:
             if difference := self._check_plan(plan):
                 yield Finding("programs", plan.seq, difference)
+        for plan_roll in hypothesis_audit.plan_rolls:
+            if difference := self._check_plan_roll(plan_roll):
+                yield Finding("programs", plan_roll.seq, difference)
         for choice in hypothesis_audit.choices:
             if difference := self._check_choice(choice) and self._check_choice(
                 choice
@@ -69,20 +79,25 @@ class Reexecution:
             return f"which does not load: {program.reason}"
         record, compared_fields = self._cut_record(lifetime.until), self.event_audit.protocol.compared_fields
         if len(record):
-            verdict = retry_on_host_fault(verify, program, record, compared_fields=compared_fields)
+            verdict = retry_on_host_fault(verify, program, record, compared_fields=compared_fields, looks_away=False)
             if not verdict.admissible:
                 return f"which is refuted by the record while it stood: {verdict.reason}"
+        if program.has_update and lifetime.replayed is not None:
+            position, seed = lifetime.replayed
+            verdict = retry_on_host_fault(verify, program, self._cut_record(position), compared_fields=compared_fields, seed=seed)
+            if not verdict.admissible:
+                return f"which its own replay refutes when it is made again: {verdict.reason}"
         return self._check_mismatch(program, lifetime) if lifetime.fatal_prediction else ""
 
     def _check_mismatch(self, program: Program, lifetime: HypothesisLifetime) -> str:
         assert lifetime.fatal_prediction is not None
         index, step, recorded = lifetime.fatal_prediction
         trajectory = self.event_audit.record.trajectories[index]
-        rollout = retry_on_host_fault(roll, program, Trajectory(trajectory.first), trajectory.actions[:step])
+        rollout = retry_on_host_fault(roll, program, _cut_trajectory(trajectory, step - 1), trajectory.actions[step - 1 : step])
         if isinstance(rollout, ProgramError):
             return f"which fails where it is on record to have predicted: {rollout.reason}"
         prediction = rollout[0][-1]
-        if not prediction.is_same_as(recorded.load(self.event_audit.ledger)):
+        if not prediction.is_same_as(load_prediction(self.event_audit.ledger, recorded)):
             return f"which does not predict of trajectory {index}, step {step} what it is on record to have predicted"
         return ""
 
@@ -102,6 +117,7 @@ class Reexecution:
             self._cut_record(refusal.position),
             first=first_trajectories,
             compared_fields=self.event_audit.protocol.compared_fields,
+            seed=refusal.seed,
         )
         second_counterexample = second_verdict.counterexample
         is_same_place = counterexample is None or (
@@ -133,6 +149,30 @@ class Reexecution:
         ):
             return "is a plan of which other frames were foretold than its program shows"
         return self._check_certificate(plan, program) if plan.certified else ""
+
+    def _check_plan_roll(self, plan_roll: PlanRoll) -> str:
+        """What is left of a plan, rolled from there with all that had been seen: it must have gone on, or ended, as it did."""
+        plan = plan_roll.plan
+        if plan.hypothesis is None:
+            return ""
+        program = self._load_program(plan.hypothesis)
+        if isinstance(program, ProgramError):
+            return f"goes on with a plan of a program that does not load: {program.reason}"
+        trajectory = self._cut_record(plan_roll.position).current
+        rollout = retry_on_host_fault(roll, program, trajectory, plan.actions[plan_roll.n_sent :], plan.subgoal)
+        if isinstance(rollout, ProgramError):
+            is_ended = plan_roll.prediction is None and rollout.kind == "subgoal"
+            return "" if is_ended else f"goes on with a plan that its program cannot follow from there: {rollout.reason}"
+        predictions, holds = rollout
+        change = explain_plan_change(predictions, holds, plan.aim)
+        if plan_roll.prediction is None:
+            is_wrong = change is None or not program.has_update
+            return "ends a plan that, rolled from there, still ends where it was to end" if is_wrong else ""
+        if change is not None and program.has_update:
+            return f"goes on with a plan that had to end there: {change}"
+        if not predictions[0].is_same_as(load_prediction(self.event_audit.ledger, plan_roll.prediction)):
+            return "predicts something else than its program shows when the rest of the plan is rolled from there"
+        return ""
 
     def _check_certificate(self, plan: AuditedPlan, program: Program) -> str:
         """The search for it, again: so many nodes must do, and no shorter way be found."""
@@ -199,23 +239,27 @@ class Reexecution:
         record = Record(full_record.levels)
         record.trajectories = full_record.trajectories[: trajectories - 1]
         if steps >= 0:
-            last_trajectory = full_record.trajectories[trajectories - 1]
-            prefix = Trajectory(last_trajectory.first)
-            for action, observation in last_trajectory.steps[:steps]:
-                prefix.append(action, observation)
-            record.trajectories.append(prefix)
+            record.trajectories.append(_cut_trajectory(full_record.trajectories[trajectories - 1], steps))
         return record
+
+
+def _cut_trajectory(trajectory: Trajectory, n_steps: int) -> Trajectory:
+    """The first steps of a trajectory."""
+    prefix = Trajectory(trajectory.first)
+    for action, observation in trajectory.steps[:n_steps]:
+        prefix.append(action, observation)
+    return prefix
 
 
 def replay_world(event_audit: EventAudit) -> tuple[bool | None, str]:
     """Play the world of a run from its start, as recorded. True: the same to the end; False: not; None: nobody can say."""
-    spec = event_audit.openings[-1].body["spec"]
-    if not spec["replayable"]:
+    spec = event_audit.last_opening.spec
+    if not spec.is_replayable:
         return None, "it is played on a server, which shows nothing twice"
     try:
-        address = WorldAddress.parse(event_audit.run["world"])
+        address = WorldAddress.parse(event_audit.run.world)
         with WorldProcess(address, environment=world_environment(address)) as world:
-            difference = describe_replay_difference(world, read_recorded_steps(event_audit.ledger))
+            difference = describe_replay_difference(world, load_steps(event_audit.ledger))
     except LawbookError as error:
         return False, f"it cannot be played again: {error}"
     return (
@@ -227,12 +271,12 @@ def replay_world(event_audit: EventAudit) -> tuple[bool | None, str]:
 
 def fetch_billed(event_audit: EventAudit) -> tuple[int, int] | None:
     """(plays, actions) that the scorecard of a world on a server holds of this run; None where there is none that says so."""
-    spec, last_observation = event_audit.openings[-1].body["spec"], event_audit.record.last
-    if spec["replayable"] or not spec.get("ticket") or last_observation is None:
+    spec, last_observation = event_audit.last_opening.spec, event_audit.record.last
+    if spec.is_replayable or not spec.ticket or last_observation is None:
         return None
     try:
-        address = WorldAddress.parse(event_audit.run["world"])
-        with WorldProcess(address, environment=world_environment(address, spec["ticket"])) as world:
+        address = WorldAddress.parse(event_audit.run.world)
+        with WorldProcess(address, environment=world_environment(address, spec.ticket)) as world:
             return world.rejoin(last_observation)
     except LawbookError:
         return None

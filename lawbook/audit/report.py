@@ -10,8 +10,9 @@ from typing import Any
 from lawbook.audit.event_checker import EventAudit, Finding
 from lawbook.audit.reexecution import Reexecution, fetch_billed, replay_world
 from lawbook.errors import HostError, LawbookError, UsageError
+from lawbook.ledger.events import EventKind, RecordedSandbox
 from lawbook.ledger.git_versions import GitVersions
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunFolder
 from lawbook.runs.state import fold_events
 from lawbook.sandbox.confinement import SandboxReport
@@ -144,7 +145,7 @@ class _Auditor:
         resumed_text = f", resumed {_format_times(len(event_audit.openings) - 1)}" if len(event_audit.openings) > 1 else ""
         yield self._make_line("settings", f"{self.folder.toml.name} asks for what the ledger says was asked for{resumed_text}")
         self._check_fold()
-        ending_text = f"it ended as {event_audit.closing.body['outcome']}" if event_audit.closing else "it has not ended"
+        ending_text = f"it ended as {event_audit.closing.outcome}" if event_audit.closing else "it has not ended"
         yield self._make_line("order", f"every event may stand where it stands; {ending_text}")
         n_unpredicted = event_audit.n_announced - event_audit.n_predicted
         unpredicted_text = f"; {n_unpredicted:,} without one, for a reason" if n_unpredicted else ""
@@ -180,14 +181,19 @@ class _Auditor:
             else ""
         )
         trajectories_text = "one trajectory" if len(event_audit.record) == 1 else f"{len(event_audit.record):,} trajectories"
-        yield self._make_line("record", f"{trajectories_text} without a contradiction: one history has one outcome{unlike_text}")
+        history_text = "without a contradiction: one history has one outcome"
+        if event_audit.n_contradictions and event_audit.protocol.allows_open:
+            history_text = (
+                f"in which {_format_count(event_audit.n_contradictions, 'step')} led elsewhere than the same history before"
+            )
+        yield self._make_line("record", f"{trajectories_text} {history_text}{unlike_text}")
         yield self._check_counts()
         yield self._check_world()
         yield self._check_programs()
 
     def _check_settings(self) -> None:
         try:
-            configured, recorded = asdict(self.folder.load_config()), self.event_audit.run
+            configured, recorded = asdict(self.folder.load_config()), self.event_audit.run.values
         except UsageError as error:
             self.findings.append(Finding("settings", 0, f"cannot be compared: {error}"))
             return
@@ -236,7 +242,7 @@ class _Auditor:
         card_text = "; the scorecard says the same" if scorecard else ""
         return self._make_line(
             "counts",
-            f"{n_actions:,} of {event_audit.run['budget']:,} actions, {cost:,} billed in {_format_count(plays, 'play')}{card_text}",
+            f"{n_actions:,} of {event_audit.run.budget:,} actions, {cost:,} billed in {_format_count(plays, 'play')}{card_text}",
         )
 
     def _check_world(self) -> AuditLine:
@@ -257,7 +263,7 @@ class _Auditor:
         if not self.strict:
             return AuditLine("programs", None, f"{counts_text} not run again; --strict does")
         try:
-            with Host(weak=bool(self.event_audit.run["weak_sandbox"]), memory_mb=self.event_audit.run["memory_mb"]) as host:
+            with Host(weak=self.event_audit.run.weak_sandbox, memory_mb=self.event_audit.run.memory_mb) as host:
                 reexecution = Reexecution(self.event_audit, host)
                 self.findings += reexecution.find_differences()
         except (HostError, LookupError, TypeError, ValueError) as error:
@@ -285,19 +291,19 @@ class _Auditor:
 
     def _check_sandbox(self) -> AuditLine:
         event_audit = self.event_audit
-        sandboxes = [opening.body["sandbox"] for opening in event_audit.openings if opening.body["sandbox"]["level"]]
-        for opening in event_audit.openings:
-            if problem := _find_sandbox_problem(opening.body["sandbox"], bool(event_audit.run["weak_sandbox"])):
-                self.findings.append(Finding("sandbox", opening.seq, problem))
+        sandboxes = [opening.sandbox for opening in event_audit.openings.values() if opening.sandbox and opening.sandbox.level]
+        for seq, opening in event_audit.openings.items():
+            if opening.sandbox and (problem := _find_sandbox_problem(opening.sandbox, event_audit.run.weak_sandbox)):
+                self.findings.append(Finding("sandbox", seq, problem))
         if not sandboxes:
             if event_audit.hypothesis_audit.lifetimes or event_audit.hypothesis_audit.refusals:
-                self.findings.append(Finding("sandbox", event_audit.openings[-1].seq, "tells of no sandbox, and programs were run"))
+                self.findings.append(Finding("sandbox", max(event_audit.openings), "tells of no sandbox, and programs were run"))
             return self._make_line("sandbox", "no program was ever run", None)
-        levels = list(dict.fromkeys(sandbox["level"] for sandbox in sandboxes))
+        levels = list(dict.fromkeys(sandbox.level for sandbox in sandboxes))
         facts = ", ".join(
-            f"{name} {value}" for name, value in sandboxes[-1]["facts"].items() if name in ("landlock", "seccomp", "memory")
+            f"{name} {value}" for name, value in (sandboxes[-1].facts or {}).items() if name in ("landlock", "seccomp", "memory")
         )
-        weak = "; --weak-sandbox was given" if event_audit.run["weak_sandbox"] else ""
+        weak = "; --weak-sandbox was given" if event_audit.run.weak_sandbox else ""
         agents = f"; agents confined by {', '.join(dict.fromkeys(event_audit.confinements))}" if event_audit.confinements else ""
         return self._make_line("sandbox", f"{', '.join(levels)} ({facts}){weak}{agents}", True if levels == ["full"] else None)
 
@@ -325,36 +331,38 @@ class _Auditor:
         event_audit = self.event_audit
         if not event_audit.openings:
             return {}
-        versions: list[dict[str, str]] = []
-        for opening in event_audit.openings:
-            if opening.body["versions"] not in versions:
-                versions.append(opening.body["versions"])
+        versions: list[Mapping[str, str]] = []
+        for opening in event_audit.openings.values():
+            if opening.versions is not None and opening.versions not in versions:
+                versions.append(opening.versions)
+        sandbox = event_audit.last_opening.sandbox
+        sandbox_facts = sandbox.facts if sandbox and sandbox.facts else {}
         prompts = (receipt["prompt"] for receipt in event_audit.receipts if isinstance(receipt.get("prompt"), str))
         return {
-            "world": event_audit.run["world"],
-            "mind": event_audit.run["mind"],
-            "protocol": event_audit.run["protocol"],
-            "seed": event_audit.run["seed"],
-            "hash_seeds": event_audit.openings[-1].body["sandbox"]["facts"].get("hash seeds", "none"),
+            "world": event_audit.run.world,
+            "mind": event_audit.run.mind,
+            "protocol": event_audit.run.protocol,
+            "seed": event_audit.run.seed,
+            "hash_seeds": sandbox_facts.get("hash seeds", "none"),
             "prompts": sorted(set(prompts)),
             "versions": versions,
-            "sandbox": event_audit.openings[-1].body["sandbox"],
+            "sandbox": {"level": sandbox.level if sandbox else "", "facts": sandbox_facts},
             "confinement": event_audit.confinements,
             "assisted": event_audit.n_person_notes > 0,
             "resumed": len(event_audit.openings) - 1,
             "actions": event_audit.record.n_actions,
-            "outcome": event_audit.closing.body["outcome"] if event_audit.closing else None,
+            "outcome": event_audit.closing.outcome if event_audit.closing else None,
             "calls": sum(1 for _ in self.ledger.read_events([EventKind.CALL])),
         }
 
 
-def _find_sandbox_problem(sandbox: Mapping[str, Any], weak: bool) -> str:
+def _find_sandbox_problem(sandbox: RecordedSandbox, weak: bool) -> str:
     """What is wrong with a sandbox as an opening tells of it; empty where nothing is. weak: less than a run needs was asked for."""
-    report = SandboxReport.from_facts(sandbox["facts"])
-    if not sandbox["level"]:
+    report = SandboxReport.from_facts(sandbox.facts or {})
+    if not sandbox.level:
         return ""
-    if sandbox["level"] != report.level:
-        return f"calls a sandbox {sandbox['level']} that was found {report.level}"
+    if sandbox.level != report.level:
+        return f"calls a sandbox {sandbox.level} that was found {report.level}"
     if not weak and not report.is_confining:
         return "ran programs in a sandbox that does not keep them from files and network, and --weak-sandbox was not given"
     return ""

@@ -13,16 +13,15 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from lawbook.core.results import RunOutcome
 from lawbook.core.spending import Caps
 from lawbook.errors import LawbookError, UsageError
 from lawbook.ledger.ledger import Ledger
 from lawbook.minds.base import is_driver
-from lawbook.runs import lifecycle
+from lawbook.runs import lifecycle, loops
 from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.loops import memento3
 from lawbook.runs.process_exit import EXIT_CODES, interrupt_on_sigterm
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
 from lawbook.view import text_output
 from lawbook.view.console import Terminal
 from lawbook.view.formatting import format_one_line
@@ -103,7 +102,7 @@ def _play(
 def _play_session(session: Session, folder: RunFolder) -> RunOutcome:
     """By our loop, or by an agent that is handed the wheel."""
     if not is_driver(session.mind):
-        return memento3.play(session)
+        return loops.play(session)
     from lawbook.agents.runner.runner import run_agents
 
     return run_agents(session, folder)

@@ -9,6 +9,7 @@ from lawbook.cli.options import WHOLE, member_option, run_argument
 from lawbook.cli.run_lookup import open_ledger
 from lawbook.core.results import Limits, ProgramError
 from lawbook.errors import UsageError
+from lawbook.ledger.events import OpenEvent
 from lawbook.planning.regression import replan_completed_levels
 from lawbook.runs.folder import RunFolder
 from lawbook.runs.state import fold_events
@@ -22,7 +23,7 @@ from lawbook.sandbox.host import Host
 def replan_levels(folder: RunFolder, member: int, nodes: int) -> int:
     config = folder.load_config()
     with open_ledger(folder) as ledger:
-        state, spec = fold_events(ledger), next(ledger.read_events()).body["spec"]
+        state, spec = fold_events(ledger), next(ledger.read_data(OpenEvent)).spec
         hypothesis = state.members[member].hypothesis if 0 <= member < len(state.members) else None
         if hypothesis is None:
             raise UsageError(f"Member {member} of this run has no program; `lawbook history` shows what was tried.")
@@ -30,7 +31,7 @@ def replan_levels(folder: RunFolder, member: int, nodes: int) -> int:
             program = host.load(hypothesis.files)
             if isinstance(program, ProgramError):
                 raise UsageError(f"The program does not load: {program.reason}")
-            results = replan_completed_levels(program, state.record, tuple(spec["clicks"]), Limits(nodes=nodes))
+            results = replan_completed_levels(program, state.record, spec.clicks, Limits(nodes=nodes))
     for result in results:
         outcome = (
             f"planned in {result.planned_length} actions"

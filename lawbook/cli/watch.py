@@ -12,7 +12,8 @@ from lawbook.cli.options import no_board_option, plain_option, run_argument
 from lawbook.cli.player import DisplayOptions
 from lawbook.core.record import Status
 from lawbook.core.results import Prediction
-from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.ledger.events import DrawEvent, OpenEvent
+from lawbook.ledger.ledger import Event, Ledger
 from lawbook.protocols.protocol import Protocol, get_protocol
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.folder import RunFolder
@@ -55,8 +56,8 @@ class LedgerFollower:
     def from_ledger(cls, ledger: Ledger) -> LedgerFollower:
         """Raises UsageError when the ledger has no opening."""
         state = State.from_opening(ledger)
-        run = next(ledger.read_events()).body["run"]
-        return cls(EventLog(ledger, state), get_protocol(run["protocol"]), run["budget"])
+        run = next(ledger.read_data(OpenEvent)).run
+        return cls(EventLog(ledger, state), get_protocol(run.protocol), run.budget)
 
     @property
     def ahead(self) -> Sequence[Prediction]:
@@ -71,8 +72,8 @@ class LedgerFollower:
     def apply(self, event: Event) -> None:
         """As the journal does with an event of its own, but for the writing."""
         self.event_log.state.apply(event, self.event_log.ledger)
-        if event.kind is EventKind.DRAW:
-            self.predicted_frames = event.body.get("ahead", ())
+        if isinstance(event.data, DrawEvent):
+            self.predicted_frames = event.data.predicted_frames or ()
         for listener in self.event_log.listeners:
             listener(event)
 

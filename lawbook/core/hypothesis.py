@@ -34,6 +34,19 @@ class Decision(StrEnum):
     SIMPLIFY = "simplify"
 
 
+class Trigger(StrEnum):
+    """The reason for which a mind is asked."""
+
+    START = "start"  # nothing is believed yet
+    MISMATCH = "mismatch"  # a prediction was wrong
+    LEVEL = "level"  # a level was completed
+    NO_PLAN = "no_plan"  # no member sees a way to a goal
+    REFUSED = "refused"  # the last proposal was refused; case.verdict says why
+    SIMPLIFY = "simplify"  # propose something shorter that still holds
+    EXPLORE = "explore"  # name a subgoal or a probe
+    UNCLAIMED_END = "unclaimed_end"  # the level ended where the program had left that open
+
+
 def strip_comments(source: str) -> str:
     """Strip comments, and blanks at the ends of lines, from Python source; every line stays where it was.
 

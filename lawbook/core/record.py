@@ -42,6 +42,14 @@ RESET = Action(0)
 """Starts the level anew. Counts as an action, opens a new trajectory, and is never given to a program."""
 
 
+class ActionKind(StrEnum):
+    """The kind of action that an INTEND announces."""
+
+    PLAN = "plan"
+    PROBE = "probe"
+    RESET = "reset"
+
+
 def freeze(frame: npt.ArrayLike) -> Frame:
     """Copy `frame` as a private, contiguous, read-only H x W uint8 array (some worlds change arrays they have already returned).
 
@@ -65,12 +73,14 @@ class Observation:
     status: of the level after the action.
     level: the level now being played, from 0 (after COMPLETED: the next).
     available: ids of the actions the world accepts now, RESET aside.
+    reward: what the action paid; 0 where a world pays nothing.
     """
 
     frames: Sequence[Frame]
     status: Status
     level: int
     available: tuple[int, ...]
+    reward: float = 0.0
 
     @property
     def frame(self) -> Frame:
@@ -78,8 +88,8 @@ class Observation:
         return self.frames[-1]
 
     def to_opening(self) -> Observation:
-        """Return this observation as the first of a new trajectory: its settled frame, RUNNING."""
-        return Observation((self.frame,), Status.RUNNING, self.level, self.available)
+        """Return this observation as the first of a new trajectory, RUNNING: settled frame, and the animation that led to it."""
+        return Observation(self.frames, Status.RUNNING, self.level, self.available)
 
 
 class _StoredFrames(Sequence[Frame]):
@@ -128,7 +138,9 @@ class Trajectory:
             self._settled = enlarged
         self._settled[n] = observation.frame
         frames = _StoredFrames(self, n, observation.frames[:-1])
-        self.steps.append((action, Observation(frames, observation.status, observation.level, observation.available)))
+        self.steps.append(
+            (action, Observation(frames, observation.status, observation.level, observation.available, observation.reward))
+        )
 
     def get_frame(self, n: int) -> Frame:
         """Return the settled frame after `n` steps, H x W uint8, read-only."""
@@ -145,6 +157,11 @@ class Trajectory:
     def actions(self) -> list[Action]:
         """The n actions, in order."""
         return [action for action, _ in self.steps]
+
+    @property
+    def observations(self) -> list[Observation]:
+        """List what was seen after each action."""
+        return [observation for _, observation in self.steps]
 
     @property
     def statuses(self) -> list[Status]:

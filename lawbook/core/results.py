@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -11,16 +11,21 @@ from lawbook.core.record import Action, Frame, Observation, Status
 
 
 class InitialObservation(NamedTuple):
-    """A program's view of the start of a trajectory: its first settled frame, the level (from 0), the available action ids."""
+    """A program's view of the start of a trajectory: its first settled frame, the level (from 0), the available action ids.
+
+    frames: the animation that led to it, the settled frame last; shown only to a program that may leave things open. Empty: the
+    settled frame alone.
+    """
 
     frame: Frame
     level: int
     available: tuple[int, ...]
+    frames: Sequence[Frame] = ()
 
     @classmethod
     def from_observation(cls, first: Observation) -> InitialObservation:
         """Make it from the first observation of a trajectory."""
-        return cls(first.frame, first.level, first.available)
+        return cls(first.frame, first.level, first.available, first.frames)
 
 
 class Prediction(NamedTuple):
@@ -133,6 +138,7 @@ class VerdictKind(StrEnum):
     FAULT = "fault"
     COUNTEREXAMPLE = "counterexample"
     UNFAITHFUL = "unfaithful"
+    CHANGED = "changed"  # of a plan: after what was seen it no longer ends where it was to end; nobody was wrong
 
 
 @dataclass(frozen=True)
@@ -225,6 +231,17 @@ class Probe:
 
     action: Action
     question: str
+
+
+class RunOutcome(StrEnum):
+    """How a run ended."""
+
+    WON = "won"
+    BUDGET = "budget"
+    STUCK = "stuck"
+    FINISHED = "finished"
+    NONDETERMINISTIC = "nondeterministic"
+    IN_DOUBT = "in_doubt"
 
 
 @dataclass(frozen=True)

@@ -46,13 +46,6 @@ MAX_UNREPORTED_SECONDS = 120.0
 """Seconds that may pass between two events beyond what they tell: an answer of the world (60 at most), and what nobody measures."""
 
 
-def read_duration(body: Mapping[str, Any]) -> float:
-    """Read the seconds that an event says its own work took: a call of a mind, a search, a look at a proposal. 0: not said."""
-    verdict = body.get("verdict")
-    seconds = body.get("seconds", verdict.get("seconds") if isinstance(verdict, Mapping) else None)
-    return float(seconds) if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds < 1e9 else 0.0
-
-
 @dataclass
 class Spending:
     """All that a run has spent on its mind so far, folded from its CALL events: sums of receipts.

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from lawbook.arc.recording_io import read_record
-from lawbook.core.hypothesis import Hypothesis, find_rule_citations
+from lawbook.core.hypothesis import Hypothesis, Trigger, find_rule_citations
 from lawbook.core.record import RESET, Action, Frame, Observation, Record, Status, Trajectory
 from lawbook.core.results import InitialObservation, Prediction, ProgramError
 from lawbook.errors import UsageError
-from lawbook.minds.base import Case, ExceptionCounter, Interface, Mind, Trigger
+from lawbook.minds.base import Case, ExceptionCounter, Interface, Mind
 from lawbook.protocols.protocol import PROTOCOLS, Protocol
 from lawbook.sandbox.host import Host, Program
 from lawbook.scoring.claims import ClaimCounts
@@ -204,7 +204,9 @@ def _predict_steps(program: Program, trajectory: Trajectory, start: int) -> Iter
         if isinstance(worker, ProgramError):
             raise UsageError(f"The mind's program does not start: {worker.reason}")
         with worker:
-            replay = worker.replay(initial_observation, trajectory.actions[first_step:])
+            replay = worker.replay(
+                initial_observation, trajectory.actions[first_step:], observations=trajectory.observations[first_step:]
+            )
         for step in range(first_step, len(trajectory)):
             (_, observation), k = trajectory.steps[step], step - first_step + 1
             prediction = replay.get_prediction(k) if k < len(replay.frames) else None

@@ -1,212 +1,366 @@
-"""Event bodies: how actions, proposals, verdicts and explorations are written into the ledger and read back."""
+"""Events as bodies: `encode` writes a typed event as what JSON can hold, `decode` reads it back. Nobody else knows the keys.
+
+Keys that a body has beyond these are left alone: they stay in the ledger, and no reader minds them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
-from lawbook.core.hypothesis import Decision, Proposal
-from lawbook.core.record import Action, Observation, Status
-from lawbook.core.results import (
-    Counterexample,
-    Judgement,
-    MismatchRegion,
-    NoPlan,
-    Plan,
-    Prediction,
-    Probe,
-    ProgramError,
-    Subgoal,
-    Verdict,
-    VerdictKind,
+from lawbook.core.hypothesis import Trigger
+from lawbook.core.record import ActionKind, Status
+from lawbook.core.results import RunOutcome
+from lawbook.core.spending import Caps
+from lawbook.ledger.body_parts import (
+    Body,
+    check_amount,
+    check_bool,
+    check_finite,
+    check_mapping,
+    check_number,
+    check_number_or_none,
+    check_numbers,
+    check_text,
+    check_text_or_none,
+    check_texts,
+    pack_action,
+    pack_answer,
+    pack_prediction,
+    pack_proposal,
+    pack_statuses,
+    pack_verdict,
+    unpack_action,
+    unpack_action_or_none,
+    unpack_answer,
+    unpack_prediction,
+    unpack_proposal,
+    unpack_statuses,
+    unpack_verdict,
 )
-from lawbook.ledger.ledger import EventKind, Ledger, read_observation
+from lawbook.ledger.events import (
+    EVENT_KINDS,
+    AnyEvent,
+    CallEvent,
+    CloseEvent,
+    DrawEvent,
+    EventKind,
+    IntendEvent,
+    NoPlanEvent,
+    NoteEvent,
+    ObserveEvent,
+    OpenEvent,
+    PlanEvent,
+    ProposeEvent,
+    RecordedConfinement,
+    RecordedSandbox,
+    RecordingSource,
+    VerdictEvent,
+)
+from lawbook.ledger.opening import MalformedEventError, RecordedSettings, RecordedSpec
 
-EventBody = dict[str, Any]
+_STATUSES = {status.value: status for status in Status}
+_ACTION_KINDS = {kind.value: kind for kind in ActionKind}
 
 
-def pack_action(action: Action | None) -> list[int] | None:
-    """Pack an action as [id] or [id, x, y]; None where the world was opened without an action."""
-    if action is None:
-        return None
-    return [action.id] if action.x is None or action.y is None else [action.id, action.x, action.y]
+def encode(event: AnyEvent) -> Body:
+    """The body of an event. What an event does not tell has no key there."""
+    return _ENCODERS[type(event)](event)
 
 
-def unpack_action(packed: list[int] | None) -> Action | None:
-    """Return the action of [id] or [id, x, y]; None of None."""
-    return None if packed is None else Action(*packed)
+def decode(kind: EventKind, body: Mapping[str, Any], label: str = "An event") -> AnyEvent:
+    """The event that a body tells; label: how a sentence names it.
 
-
-def read_recorded_steps(ledger: Ledger) -> Iterator[tuple[Action | None, Observation]]:
-    """Yield what was sent and what was seen, in order; the first was no action.
-
-    Raises UsageError for an observation that is none.
+    Raises MalformedEventError (a UsageError) for a body that no run writes.
     """
-    for event in ledger.read_events([EventKind.OBSERVE]):
-        yield unpack_action(event.body["action"]), read_observation(ledger, event.body)
+    try:
+        return _DECODERS[kind](body)
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
+        if isinstance(error, MalformedEventError):
+            raise
+        reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise MalformedEventError(
+            f"{label} ({kind}) cannot be read ({reason[:200]}); the ledger was written by another version, or altered."
+        ) from error
 
 
-def unpack_actions(packed: list[list[int]]) -> tuple[Action, ...]:
-    """Return the actions of a list of [id] or [id, x, y]."""
-    return tuple(Action(*one) for one in packed)
-
-
-def pack_proposal(ledger: Ledger, proposal: Proposal) -> EventBody:
-    """Pack a PROPOSE body without member and circumstance; texts are stored by content."""
-    return {
-        "decision": proposal.decision.value,
-        "rulebook": None if proposal.rulebook is None else ledger.put_text(proposal.rulebook),
-        "files": None if proposal.files is None else {name: ledger.put_text(text) for name, text in proposal.files.items()},
-        "diagnosis": proposal.diagnosis,
-        **({"unusable": proposal.unusable} if proposal.unusable else {}),
-    }
-
-
-def unpack_proposal(ledger: Ledger, body: Mapping[str, Any]) -> Proposal:
-    """Return the proposal of a PROPOSE body. Raises UsageError where one of its texts is not there or has been altered."""
-    files = body["files"]
-    return Proposal(
-        Decision(body["decision"]),
-        None if body["rulebook"] is None else ledger.get_text(body["rulebook"]),
-        None if files is None else {name: ledger.get_text(text) for name, text in files.items()},
-        body["diagnosis"],
-        body.get("unusable", ""),
-    )
-
-
-def pack_judgement(judgement: Judgement) -> EventBody:
-    """Pack what a judge answered about rulebook and program."""
-    return {"faithful": judgement.faithful, "rules": dict(judgement.rules), "reason": judgement.reason}
-
-
-def pack_verdict(verdict: Verdict) -> EventBody:
-    """Pack a VERDICT body without member and circumstance."""
-    body = asdict(verdict)
-    counterexample = verdict.counterexample
-    if counterexample is not None:
-        body["counterexample"]["action"] = pack_action(counterexample.action)
-    return body
-
-
-def unpack_verdict(body: Mapping[str, Any]) -> Verdict:
-    """Return the verdict of a VERDICT body."""
-    counterexample, fault, judgement = body["counterexample"], body["fault"], body["judgement"]
-    return Verdict(
-        VerdictKind(body["outcome"]),
-        body["reason"],
-        None if counterexample is None else _unpack_counterexample(counterexample),
-        None if fault is None else ProgramError(**fault),
-        None if judgement is None else Judgement(**judgement),
-        body["replayed"],
-        body["seconds"],
-    )
-
-
-def _unpack_counterexample(body: Mapping[str, Any]) -> Counterexample:
-    regions = tuple(MismatchRegion(*row[:5], *map(tuple, row[5:])) for row in body["regions"])
-    return Counterexample(
-        **{
-            **body,
-            "action": unpack_action(body["action"]),
-            "expected": Status(body["expected"]),
-            "predicted": Status(body["predicted"]),
-            "regions": regions,
-        }
-    )
-
-
-def pack_plan(ledger: Ledger, member: int, result: Plan | NoPlan, subgoal: Subgoal | None) -> EventBody:
-    """Pack a PLAN body, of a search that found one or did not; the subgoal's source is stored by content."""
-    body: EventBody = {
-        "member": member,
-        "subgoal": ledger.put_text(subgoal.source) if subgoal else None,
-        "question": subgoal.question if subgoal else "",
-        "nodes": result.nodes,
-        "seconds": result.seconds,
-        "cut": result.cut,
-    }
-    aim = {"aim": result.aim, "risk": result.risk} if isinstance(result, Plan) and (result.aim == "frontier" or result.risk) else {}
-    if isinstance(result, Plan):
-        return (
-            body
-            | aim
-            | {"actions": [pack_action(a) for a in result.actions], "certified": result.certified, "method": result.method}
+def _encode_open(event: OpenEvent) -> Body:
+    body: Body = {"run": dict(event.run.values), "spec": dict(event.spec.values)}
+    if event.versions is not None:
+        body["versions"] = dict(event.versions)
+    if event.sandbox is not None:
+        body["sandbox"] = {"level": event.sandbox.level} | (
+            {} if event.sandbox.facts is None else {"facts": dict(event.sandbox.facts)}
         )
-    return body | {"actions": None, "reason": result.reason, "exhausted": result.exhausted}
-
-
-def pack_planned(ledger: Ledger, predictions: Sequence[Prediction]) -> EventBody:
-    """Pack what a plan is predicted to show, for a DRAW body: a frame and a status for each action.
-
-    Where one leaves something open its status is the list of those left possible, and `ahead_open` has its plane of open cells.
-    """
-    packed = [pack_prediction(ledger, prediction) for prediction in predictions]
-    body: EventBody = {"ahead": [row[0] for row in packed], "ahead_statuses": [row[1] for row in packed]}
-    if any(len(row) > 2 for row in packed):
-        body["ahead_open"] = [row[2] if len(row) > 2 else None for row in packed]
+    if event.is_resumed:
+        body["resumed"] = True
+    if event.caps is not None:
+        body["caps"] = asdict(event.caps)
+    if event.recording is not None:
+        body["recording"] = asdict(event.recording)
     return body
 
 
-def unpack_planned(body: Mapping[str, Any]) -> tuple[RecordedPrediction, ...]:
-    """Return the predictions of a DRAW body; none where an older one names the frames alone. Raises ValueError."""
-    statuses = body.get("ahead_statuses")
-    if statuses is None:
-        return ()
-    planes = body.get("ahead_open") or [None] * len(statuses)
-    rows = zip(body["ahead"], statuses, planes, strict=True)
-    return tuple(
-        RecordedPrediction.unpack((frame, status) if isinstance(status, str) else (frame, status, plane))
-        for frame, status, plane in rows
+def _decode_open(body: Mapping[str, Any]) -> OpenEvent:
+    return OpenEvent(
+        RecordedSettings(check_mapping(body["run"])),
+        RecordedSpec(check_mapping(body["spec"])),
+        check_mapping(body["versions"]) if "versions" in body else None,
+        _unpack_sandbox(body["sandbox"]) if "sandbox" in body else None,
+        check_bool(body.get("resumed", False)),
+        Caps(**body["caps"]) if "caps" in body else None,
+        RecordingSource(*(check_text(body["recording"][name]) for name in ("game", "guid", "digest")))
+        if "recording" in body
+        else None,
     )
 
 
-def pack_exploration(ledger: Ledger, exploration: Subgoal | Probe) -> EventBody:
-    """Pack what a mind wants to explore; a subgoal's source is stored by content."""
-    if isinstance(exploration, Probe):
-        return {"probe": pack_action(exploration.action), "question": exploration.question}
-    unusable = {"unusable": exploration.unusable} if exploration.unusable else {}
-    return {"subgoal": ledger.put_text(exploration.source), "question": exploration.question, **unusable}
+def _unpack_sandbox(body: Mapping[str, Any]) -> RecordedSandbox:
+    return RecordedSandbox(check_text(body["level"]), check_mapping(body["facts"]) if "facts" in body else None)
 
 
-def unpack_exploration(ledger: Ledger, body: Mapping[str, Any]) -> Subgoal | Probe:
-    """Return the subgoal or probe of such a body. Raises UsageError where the source is not there or has been altered."""
-    if "subgoal" in body:
-        return Subgoal(ledger.get_text(body["subgoal"]), body["question"], body.get("unusable", ""))
-    return Probe(Action(*body["probe"]), body["question"])
+def _encode_observe(event: ObserveEvent) -> Body:
+    body: Body = {
+        "trajectory": event.trajectory,
+        "action": pack_action(event.action),
+        "frames": list(event.frames),
+        "status": event.status.value,
+        "level": event.level,
+        "available": list(event.available),
+    }
+    if event.reward:
+        body["reward"] = float(event.reward)
+    if event.line is not None:
+        body["line"] = event.line
+    if event.is_unclaimed:
+        body["unclaimed"] = True
+    return body
 
 
-class RecordedPrediction(NamedTuple):
-    """A prediction as an INTEND has it: ids of its frame and of the cells it leaves open (None: it claims all), its statuses.
-
-    On record `[frame, status]` where all is claimed, else `[frame, [status, ...], open or null]`.
-    """
-
-    frame: str
-    status: Status
-    open_cells: str | None = None
-    alternatives: frozenset[Status] = frozenset()
-
-    @classmethod
-    def unpack(cls, packed: Sequence[Any]) -> RecordedPrediction:
-        """Read one from an event's body. Raises ValueError or TypeError when it is none."""
-        if len(packed) == 2:
-            frame, status = packed
-            return cls(frame, Status(status))
-        frame, statuses, open_cells = packed
-        first, *others = map(Status, statuses)
-        return cls(frame, first, open_cells, frozenset(others))
-
-    def load(self, ledger: Ledger) -> Prediction:
-        """The prediction itself, its frames read from the ledger. Raises UsageError when they are not there."""
-        open_cells = None if self.open_cells is None else ledger.get_frame(self.open_cells)
-        return Prediction(ledger.get_frame(self.frame), self.status, open_cells, self.alternatives)
+def _decode_observe(body: Mapping[str, Any]) -> ObserveEvent:
+    frames = check_texts(body["frames"])
+    if not frames:
+        raise ValueError("an observation without a frame")
+    return ObserveEvent(
+        check_number(body["trajectory"]),
+        unpack_action_or_none(body["action"]),
+        frames,
+        _STATUSES[body["status"]],
+        check_number(body["level"]),
+        check_numbers(body["available"]),
+        check_text(body["line"]) if "line" in body else None,
+        check_finite(body["reward"]) if "reward" in body else 0.0,
+        check_bool(body.get("unclaimed", False)),
+    )
 
 
-def pack_prediction(ledger: Ledger, prediction: Prediction) -> list[Any]:
-    """A prediction for an event's body; its frames are stored."""
-    frame = ledger.put_frame(prediction.frame)
-    if prediction.is_whole:
-        return [frame, prediction.status.value]
-    statuses = [prediction.status, *sorted(prediction.alternatives)]
-    return [frame, statuses, None if prediction.open_cells is None else ledger.put_frame(prediction.open_cells)]
+def _encode_propose(event: ProposeEvent) -> Body:
+    circumstance = {"member": event.member, "why": event.trigger.value, "cause": event.cause.value, "at": event.n_actions}
+    return circumstance | pack_proposal(event.proposal)
+
+
+def _decode_propose(body: Mapping[str, Any]) -> ProposeEvent:
+    trigger, cause = Trigger(body["why"]), Trigger(body["cause"])
+    return ProposeEvent(check_number(body["member"]), trigger, cause, check_number(body["at"]), unpack_proposal(body))
+
+
+def _encode_verdict(event: VerdictEvent) -> Body:
+    return {"member": event.member, "about": event.about, "verdict": pack_verdict(event.verdict)}
+
+
+def _decode_verdict(body: Mapping[str, Any]) -> VerdictEvent:
+    return VerdictEvent(check_number(body["member"]), check_text(body["about"]), unpack_verdict(body["verdict"]))
+
+
+def _encode_intend(event: IntendEvent) -> Body:
+    return {
+        "action": pack_action(event.action),
+        "sort": event.kind.value,
+        "member": event.member,
+        "plan": event.plan_seq,
+        "question": event.question,
+        "predictions": {str(member): pack_prediction(prediction) for member, prediction in event.predictions.items()},
+    }
+
+
+def _decode_intend(body: Mapping[str, Any]) -> IntendEvent:
+    return IntendEvent(
+        unpack_action(body["action"]),
+        _ACTION_KINDS[body["sort"]],
+        check_number_or_none(body["member"]),
+        check_number_or_none(body["plan"]),
+        check_text(body["question"]),
+        {int(member): unpack_prediction(packed) for member, packed in body["predictions"].items()},
+    )
+
+
+def _encode_plan(event: PlanEvent) -> Body:
+    body: Body = {
+        "member": event.member,
+        "subgoal": event.subgoal,
+        "question": event.question,
+        "nodes": event.nodes,
+        "seconds": event.seconds,
+        "cut": event.cut,
+    }
+    if event.aim is not None:
+        body["aim"] = event.aim
+    if event.risk:
+        body["risk"] = event.risk
+    if event.actions is None:
+        return body | {"actions": None, "reason": event.reason, "exhausted": event.exhausted}
+    return body | {
+        "actions": [pack_action(action) for action in event.actions],
+        "certified": event.certified,
+        "method": event.method,
+    }
+
+
+def _decode_plan(body: Mapping[str, Any]) -> PlanEvent:
+    actions = body["actions"]
+    search = (
+        check_number(body["member"]),
+        check_text_or_none(body["subgoal"]),
+        check_text(body["question"]),
+        check_number(body["nodes"]),
+        check_amount(body["seconds"]),
+        check_text_or_none(body["cut"]),
+    )
+    aim, risk = check_text_or_none(body.get("aim")), check_number(body.get("risk", 0))
+    if actions is None:
+        reason, exhausted = check_text(body["reason"]), check_bool(body["exhausted"])
+        return PlanEvent(*search, None, reason=reason, exhausted=exhausted, aim=aim, risk=risk)
+    unpacked, certified, method = (
+        tuple(unpack_action(action) for action in actions),
+        check_bool(body["certified"]),
+        check_text(body["method"]),
+    )
+    return PlanEvent(*search, unpacked, certified=certified, method=method, aim=aim, risk=risk)
+
+
+def _encode_draw(event: DrawEvent) -> Body:
+    body: Body = {"classes": [list(members) for members in event.classes], "drawn": event.class_index, "plan": event.plan_seq}
+    if event.predicted_frames is not None:
+        body["ahead"] = list(event.predicted_frames)
+    if event.predicted_statuses is not None:
+        body["ahead_statuses"] = [pack_statuses(statuses) for statuses in event.predicted_statuses]
+    if event.predicted_open_cells is not None:
+        body["ahead_open"] = list(event.predicted_open_cells)
+    return body
+
+
+def _encode_no_plan(event: NoPlanEvent) -> Body:
+    return {"classes": [], "drawn": None, "plan": None, "asked": list(event.members)}
+
+
+def _decode_draw(body: Mapping[str, Any]) -> DrawEvent | NoPlanEvent:
+    classes = tuple(check_numbers(members) for members in body["classes"])
+    if body["plan"] is None:
+        if classes or body["drawn"] is not None:
+            raise ValueError("a draw of no plan from what somebody has")
+        return NoPlanEvent(check_numbers(body["asked"]))
+    return DrawEvent(
+        classes,
+        check_number(body["drawn"]),
+        check_number(body["plan"]),
+        check_texts(body["ahead"]) if "ahead" in body else None,
+        tuple(map(unpack_statuses, body["ahead_statuses"])) if "ahead_statuses" in body else None,
+        tuple(map(check_text_or_none, body["ahead_open"])) if "ahead_open" in body else None,
+    )
+
+
+def _encode_call(event: CallEvent) -> Body:
+    body: Body = {
+        "member": event.member,
+        "call": event.number,
+        "op": event.op,
+        "answer": pack_answer(event.answer),
+        "seconds": event.seconds,
+        "receipt": dict(event.receipt),
+    }
+    if event.request is not None:
+        body["request"] = event.request
+    if event.failure is not None:
+        body["failed"] = event.failure
+    return body
+
+
+def _decode_call(body: Mapping[str, Any]) -> CallEvent:
+    op, request = check_text(body["op"]), check_text(body["request"]) if "request" in body else None
+    return CallEvent(
+        check_number(body["member"]),
+        check_number(body["call"]),
+        op,
+        unpack_answer(op, request, body["answer"]),
+        check_amount(body["seconds"]),
+        check_mapping(body["receipt"]),
+        request,
+        check_text(body["failed"]) if "failed" in body else None,
+    )
+
+
+def _encode_note(event: NoteEvent) -> Body:
+    body: Body = {"text": event.text}
+    if event.author:
+        body["by"] = event.author
+    if event.line is not None:
+        body["line"] = event.line
+    if event.member is not None:
+        body["member"] = event.member
+    if event.confinement is not None:
+        body["confinement"] = asdict(event.confinement)
+    return body
+
+
+def _decode_note(body: Mapping[str, Any]) -> NoteEvent:
+    confinement = body.get("confinement")
+    return NoteEvent(
+        check_text(body["text"]),
+        check_text(body.get("by", "")),
+        check_text(body["line"]) if "line" in body else None,
+        check_number_or_none(body.get("member")),
+        None
+        if confinement is None
+        else RecordedConfinement(
+            check_text(confinement["level"]), check_text(confinement["rung"]), check_mapping(confinement["facts"])
+        ),
+    )
+
+
+def _encode_close(event: CloseEvent) -> Body:
+    return {"outcome": event.outcome.value, "sentence": event.sentence, "head": event.head}
+
+
+def _decode_close(body: Mapping[str, Any]) -> CloseEvent:
+    return CloseEvent(RunOutcome(body["outcome"]), check_text(body["sentence"]), check_text(body["head"]))
+
+
+_ENCODERS: Mapping[type[AnyEvent], Callable[[Any], Body]] = {
+    OpenEvent: _encode_open,
+    ObserveEvent: _encode_observe,
+    ProposeEvent: _encode_propose,
+    VerdictEvent: _encode_verdict,
+    IntendEvent: _encode_intend,
+    PlanEvent: _encode_plan,
+    DrawEvent: _encode_draw,
+    NoPlanEvent: _encode_no_plan,
+    CallEvent: _encode_call,
+    NoteEvent: _encode_note,
+    CloseEvent: _encode_close,
+}
+_DECODERS: Mapping[EventKind, Callable[[Mapping[str, Any]], AnyEvent]] = {
+    EVENT_KINDS[event_class]: decoder
+    for event_class, decoder in (
+        (OpenEvent, _decode_open),
+        (ObserveEvent, _decode_observe),
+        (ProposeEvent, _decode_propose),
+        (VerdictEvent, _decode_verdict),
+        (IntendEvent, _decode_intend),
+        (PlanEvent, _decode_plan),
+        (DrawEvent, _decode_draw),
+        (CallEvent, _decode_call),
+        (NoteEvent, _decode_note),
+        (CloseEvent, _decode_close),
+    )
+}

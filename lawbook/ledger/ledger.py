@@ -9,17 +9,19 @@ import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import RLock
-from typing import Any, Self, overload
+from typing import Any, Self
 
 import numpy as np
 
-from lawbook.core.record import Action, Frame, Observation, Status
+from lawbook.core.record import Frame
 from lawbook.errors import LawbookError, UsageError
 from lawbook.ledger import sqlite_store
+from lawbook.ledger.codec import decode, encode
+from lawbook.ledger.events import EVENT_KINDS, AnyEvent, EventKind
+from lawbook.ledger.opening import MalformedEventError
 from lawbook.ledger.sqlite_store import COLUMNS, encode_canonical, hash_event
 
 GENESIS = "0" * 64
@@ -32,26 +34,12 @@ _PAGE_ROWS = 512
 _CACHED_FRAMES = 64
 
 
-class EventKind(StrEnum):
-    """What an event tells."""
-
-    OPEN = "open"
-    OBSERVE = "observe"
-    PROPOSE = "propose"
-    VERDICT = "verdict"
-    INTEND = "intend"
-    PLAN = "plan"
-    DRAW = "draw"
-    CALL = "call"
-    NOTE = "note"
-    CLOSE = "close"
-
-
 @dataclass(frozen=True)
 class Event:
     """One event. seq from 0; time in seconds since 1970; body as it reads back from JSON; hashes in hexadecimal.
 
     stored: ids of the frames and texts that were first stored with it, so that the chain binds those too.
+    data: what it tells, typed; made of the body when somebody looks.
     """
 
     seq: int
@@ -61,6 +49,11 @@ class Event:
     prev_hash: str
     hash: str
     stored: tuple[str, ...] = ()
+
+    @cached_property
+    def data(self) -> AnyEvent:
+        """What it tells. Raises MalformedEventError (a UsageError) for a body that no run writes."""
+        return decode(self.kind, self.body, f"Event {self.seq}")
 
 
 @dataclass
@@ -121,6 +114,10 @@ class Ledger:
             if lock is not None:
                 os.close(lock)
             raise
+
+    def write(self, event: AnyEvent, *, now: float | None = None) -> Event:
+        """Add one event, as `append` does with its body."""
+        return self.append(EVENT_KINDS[type(event)], encode(event), now=now)
 
     def append(self, kind: EventKind, body: Mapping[str, Any], *, now: float | None = None) -> Event:
         """Add one event: visible here at once, durable with the next `commit`.
@@ -219,6 +216,20 @@ class Ledger:
                 yield _parse_event(row)
             after_seq = rows[-1][0]
 
+    def get_event(self, seq: int) -> Event:
+        """Get the event with that number. Raises UsageError when there is none."""
+        event = next(self.read_events(after_seq=seq - 1), None)
+        if event is None or event.seq != seq:
+            raise UsageError(f"The ledger {self.path} holds no event {seq}; it is incomplete.")
+        return event
+
+    def read_data[T: AnyEvent](self, event_class: type[T]) -> Iterator[T]:
+        """What the events of one class tell, in order. Raises MalformedEventError (a UsageError) for a body that no run writes."""
+        for event in self.read_events([EVENT_KINDS[event_class]]):
+            data = event.data
+            assert isinstance(data, event_class)
+            yield data
+
     def __iter__(self) -> Iterator[Event]:
         return self.read_events()
 
@@ -265,7 +276,7 @@ class Ledger:
 
     def raise_if_altered(self, error: BaseException) -> None:
         """Raise UsageError where `error` came of reading a ledger that has been altered; else return."""
-        if isinstance(error, _READ_ERRORS) and not isinstance(error, LawbookError):
+        if isinstance(error, MalformedEventError) or (isinstance(error, _READ_ERRORS) and not isinstance(error, LawbookError)):
             damage = self.check()
             if damage is not None:
                 raise UsageError(f"The ledger {self.path} has been altered: {damage}") from error
@@ -339,62 +350,10 @@ class Ledger:
         return None
 
 
-class StoredFrames(Sequence[Frame]):
-    """The frames of one observation: the settled one kept, the animation read from the ledger when it is looked at.
-
-    A slice of them is read when it is looked at too (settled None: nothing of it is kept).
-    """
-
-    __slots__ = ("_ledger", "_names", "_settled")
-
-    def __init__(self, ledger: Ledger, names: Sequence[str], settled: Frame | None) -> None:
-        self._ledger, self._names, self._settled = ledger, tuple(names), settled
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    @overload
-    def __getitem__(self, index: int) -> Frame: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Frame]: ...
-    def __getitem__(self, index: int | slice) -> Frame | Sequence[Frame]:
-        if isinstance(index, slice):
-            return StoredFrames(self._ledger, self._names[index], None)
-        at = range(len(self))[index]
-        kept = self._settled if at == len(self) - 1 else None
-        return self._ledger.get_frame(self._names[at]) if kept is None else kept
-
-
-def pack_observation(ledger: Ledger, observation: Observation, action: Action | None, trajectory: int) -> dict[str, Any]:
-    """Pack the OBSERVE body of what followed `action` (None: the world was opened); its frames are stored.
-
-    trajectory: index of the one this step belongs to; of the new one after an opening or RESET.
-    """
-    return {
-        "trajectory": trajectory,
-        "action": None if action is None else [part for part in action if part is not None],
-        "frames": [ledger.put_frame(frame) for frame in observation.frames],
-        "status": observation.status.value,
-        "level": observation.level,
-        "available": list(observation.available),
-    }
-
-
-def read_observation(ledger: Ledger, body: Mapping[str, Any]) -> Observation:
-    """Return the observation of an OBSERVE body; animation frames are read when they are looked at.
-
-    Raises UsageError when it is none.
-    """
-    try:
-        frames = StoredFrames(ledger, body["frames"], ledger.get_frame(body["frames"][-1]))
-        return Observation(frames, Status(body["status"]), body["level"], tuple(body["available"]))
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise UsageError(f"An observation in the ledger {ledger.path} cannot be read ({error!r}); it has been altered.") from error
-
-
 def _parse_event(row: Sequence[Any]) -> Event:
     seq, timestamp, kind, body, stored, prev_hash, own_hash = row
     try:
-        return Event(seq, timestamp, EventKind(kind), json.loads(body), prev_hash, own_hash, tuple(json.loads(stored)))
+        contents = () if stored == "[]" else tuple(json.loads(stored))
+        return Event(seq, timestamp, EventKind(kind), json.loads(body), prev_hash, own_hash, contents)
     except (ValueError, TypeError) as error:
         raise UsageError(f"Event {seq} of the ledger cannot be read ({error}); it has been altered.") from error

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, find_rule_citations
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, Trigger, find_rule_citations
 from lawbook.core.record import Action, Record
 from lawbook.core.results import Judgement, Probe, Subgoal, Verdict, VerdictKind
-
-
-class Trigger(StrEnum):
-    """The reason for which a mind is asked."""
-
-    START = "start"  # nothing is believed yet
-    MISMATCH = "mismatch"  # a prediction was wrong
-    LEVEL = "level"  # a level was completed
-    NO_PLAN = "no_plan"  # no member sees a way to a goal
-    REFUSED = "refused"  # the last proposal was refused; case.verdict says why
-    SIMPLIFY = "simplify"  # propose something shorter that still holds
-    EXPLORE = "explore"  # name a subgoal or a probe
-    UNCLAIMED_END = "unclaimed_end"  # the level ended where the program had left that open
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,11 @@ def _predict_sequences(program: Program, trajectory: Trajectory, sequences: Sequ
     predictions = []
     with worker:
         for actions in sequences:
-            replay = worker.replay(InitialObservation.from_observation(trajectory.first), [*trajectory.actions, *actions])
+            replay = worker.replay(
+                InitialObservation.from_observation(trajectory.first),
+                [*trajectory.actions, *actions],
+                observations=trajectory.observations,
+            )
             steps = range(len(trajectory) + 1, len(replay.statuses))
             predictions.append([replay.get_prediction(k) for k in steps])
     return predictions

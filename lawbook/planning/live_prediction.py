@@ -36,9 +36,17 @@ class LivePredictor:
         return program
 
     def start_worker(
-        self, member: int, hypothesis: Hypothesis, first: Observation, actions: Sequence[Action] = ()
+        self,
+        member: int,
+        hypothesis: Hypothesis,
+        first: Observation,
+        actions: Sequence[Action] = (),
+        observations: Sequence[Observation] = (),
     ) -> Prediction | ProgramError:
-        """Initialise once from `first`, roll over `actions`, and stand there. Returns what is rendered at that point."""
+        """Initialise once from `first`, roll over `actions`, and stand there. Returns what is rendered at that point.
+
+        observations: what was seen after each action but the last; that goes with the next step.
+        """
         self.drop_worker(member)
         program = self.load_program(member, hypothesis)
         if isinstance(program, ProgramError):
@@ -47,7 +55,7 @@ class LivePredictor:
         if isinstance(worker, ProgramError):
             return worker
         try:
-            replay = worker.replay(InitialObservation.from_observation(first), actions)
+            replay = worker.replay(InitialObservation.from_observation(first), actions, observations=observations)
         except BaseException:
             worker.close()
             raise
@@ -61,12 +69,27 @@ class LivePredictor:
         """Return whether a worker stands for this member."""
         return member in self._workers
 
-    def predict_step(self, member: int, action: Action) -> Prediction | ProgramError:
-        """Predict what `action` will show. The worker stands behind it afterwards, or after a ProgramError nowhere."""
-        prediction = self._workers[member].step(action)
+    def predict_step(self, member: int, action: Action, observation: Observation | None = None) -> Prediction | ProgramError:
+        """Predict what `action` will show. The worker stands behind it afterwards, or after a ProgramError nowhere.
+
+        observation: what was seen after the step before, None at the start of a trajectory.
+        """
+        prediction = self._workers[member].step(action, observation)
         if isinstance(prediction, ProgramError):
             self.drop_worker(member)
         return prediction
+
+    def roll_on(
+        self, member: int, actions: Sequence[Action], observation: Observation, subgoal: str | None = None
+    ) -> tuple[tuple[Prediction, ...], bool | None] | ProgramError:
+        """Roll `actions` from here, after `observation`: what each is predicted to show, and does the goal (the subgoal) hold then?
+
+        The worker goes on standing where it stands.
+        """
+        rollout = self._workers[member].roll(actions, observation, subgoal)
+        if isinstance(rollout, ProgramError):
+            self.drop_worker(member)
+        return rollout
 
     def drop_worker(self, member: int) -> None:
         """End this member's worker; it is entered anew when it is next needed."""

@@ -30,7 +30,9 @@ def find_plan(
     if isinstance(worker, ProgramError):
         return worker
     with worker:
-        replay = worker.replay(InitialObservation.from_observation(trajectory.first), trajectory.actions)
+        replay = worker.replay(
+            InitialObservation.from_observation(trajectory.first), trajectory.actions, observations=trajectory.observations
+        )
         if replay.fault:
             return replay.fault
         result = worker.search(limits, subgoal, clicks=clicks, frontier=frontier)
@@ -67,7 +69,7 @@ def find_plan(
 def roll(
     program: Program, trajectory: Trajectory, actions: Sequence[Action], subgoal: str | None = None
 ) -> tuple[tuple[Prediction, ...], bool | None] | ProgramError:
-    """Replay `trajectory` in a fresh worker and go on with `actions`.
+    """Replay `trajectory` in a fresh worker, shown what was seen on the way (where it has an `update`), and go on with `actions`.
 
     Returns what each is predicted to show, and whether the goal (the subgoal) holds at the end; None: is_goal leaves that open.
     """
@@ -75,7 +77,11 @@ def roll(
     if isinstance(worker, ProgramError):
         return worker
     with worker:
-        replay = worker.replay(InitialObservation.from_observation(trajectory.first), [*trajectory.actions, *actions])
+        replay = worker.replay(
+            InitialObservation.from_observation(trajectory.first),
+            [*trajectory.actions, *actions],
+            observations=trajectory.observations,
+        )
         if replay.fault:
             return replay.fault
         start = len(trajectory) + 1

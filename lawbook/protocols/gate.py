@@ -86,6 +86,24 @@ def explain_end_refusal(
     return None
 
 
+def explain_plan_change(predictions: Sequence[Prediction], holds: bool | None, aim: str) -> str | None:
+    """Why a plan that is under way is not followed further, after what was seen; None where it still ends in its aim.
+
+    predictions: of what is left of it; holds: whether its aim holds at the end of that. aim: goal, subgoal or frontier, which
+    a goal is better than.
+    """
+    if aim == "frontier" and holds is True:
+        holds = None
+    early_end = next((k for k, one in enumerate(predictions[:-1], 1) if not one.allows(Status.RUNNING)), None)
+    if early_end is None and holds is (None if aim == "frontier" else True):
+        return None
+    targets = {"subgoal": "its subgoal", "frontier": "a state of which it is not known whether it is a goal"}
+    target = targets.get(aim, "the goal")
+    if early_end is not None:
+        return f"After what was seen, action {early_end} of what is left of the plan is predicted to end the level; plan again."
+    return f"After what was seen, what is left of the plan is no longer predicted to end in {target}; plan again."
+
+
 def explain_probe_refusal(protocol: Protocol, is_predicted: bool, n_unpredicted: int, budget: int, question: str) -> str | None:
     """Why a probe may not be sent now; None when it may. n_unpredicted: actions already sent with prediction NONE."""
     if protocol.needs_reason and not question.strip():

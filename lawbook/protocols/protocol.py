@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lawbook.core.hypothesis import find_open_rules
+from lawbook.core.hypothesis import Hypothesis, find_open_rules
 from lawbook.errors import UsageError
 
 
@@ -37,6 +37,10 @@ class Protocol:
     def find_open_rules(self, rulebook: str) -> frozenset[int] | None:
         """Return the numbers k of the rules Uk under which cells may be left open; None where none may be."""
         return find_open_rules(rulebook) if self.allows_open else None
+
+    def is_same_program(self, one: Hypothesis, other: Hypothesis) -> bool:
+        """Whether two hypotheses run alike: the same program, and what it may leave open."""
+        return one.has_same_program(other) and self.find_open_rules(one.rulebook) == self.find_open_rules(other.rulebook)
 
 
 PROTOCOLS = {

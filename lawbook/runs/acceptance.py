@@ -22,8 +22,12 @@ def evaluate_proposal(
     host: Host,
     protocol: Protocol,
     judge: Callable[[Hypothesis], Judgement],
+    seed: str = "",
 ) -> Verdict:
-    """Evaluate a proposal of `member`. Changes nothing. `judge` is asked last, and only where fidelity is needed."""
+    """Evaluate a proposal of `member`. Changes nothing. `judge` is asked last, and only where fidelity is needed.
+
+    seed: of what the replays draw; the hash of the proposal's event, which nobody knows who proposes.
+    """
     violation = proposal.unusable or gate.find_broken_rule(protocol, member.hypothesis, member.admissible, proposal)
     if violation:
         return Verdict(VerdictKind.REFUSED, violation)
@@ -34,7 +38,7 @@ def evaluate_proposal(
     refusal = validate_files(candidate) or _find_earlier_refusal(member, candidate, record.n_actions)
     if refusal:
         return Verdict(VerdictKind.REFUSED, refusal)
-    verdict = _replay_candidate(candidate, member, record, host, protocol)
+    verdict = _replay_candidate(candidate, member, record, host, protocol, seed)
     if not verdict.admissible or not protocol.needs_fidelity:
         return verdict
     judgement = judge(candidate)
@@ -42,18 +46,18 @@ def evaluate_proposal(
     return Verdict(verdict_kind, "" if judgement.faithful else judgement.reason, judgement=judgement, replayed=verdict.replayed)
 
 
-def _replay_candidate(candidate: Hypothesis, member: Member, record: Record, host: Host, protocol: Protocol) -> Verdict:
+def _replay_candidate(candidate: Hypothesis, member: Member, record: Record, host: Host, protocol: Protocol, seed: str) -> Verdict:
     open_rules = protocol.find_open_rules(candidate.rulebook)
-    current = member.hypothesis
-    stands = member.admissible and current is not None and candidate.has_same_program(current)
-    if stands and current is not None and open_rules == protocol.find_open_rules(current.rulebook):  # only the prose changed
-        return Verdict(VerdictKind.ADMISSIBLE)
+    if member.admissible and member.hypothesis is not None and protocol.is_same_program(candidate, member.hypothesis):
+        return Verdict(VerdictKind.ADMISSIBLE)  # only the prose changed
     program = retry_on_host_fault(host.load, candidate.files, open_rules)
     if isinstance(program, ProgramError):
         return Verdict(VerdictKind.FAULT, program.reason, fault=program)
     counterexample = member.verdict.counterexample if member.verdict else None
     first_trajectories = [counterexample.trajectory] if counterexample else []
-    return retry_on_host_fault(verify, program, record, first=first_trajectories, compared_fields=protocol.compared_fields)
+    return retry_on_host_fault(
+        verify, program, record, first=first_trajectories, compared_fields=protocol.compared_fields, seed=seed
+    )
 
 
 def _find_earlier_refusal(member: Member, candidate: Hypothesis, n_actions: int) -> str | None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from lawbook.core.hypothesis import Hypothesis
-from lawbook.core.record import RESET, Action, Observation, Status
-from lawbook.core.results import Counterexample, ExecutionResult, Prediction, ProgramError, Verdict, VerdictKind
-from lawbook.ledger.codec import RecordedPrediction, pack_action, pack_prediction
-from lawbook.ledger.ledger import EventKind, pack_observation
+from lawbook.core.record import RESET, Action, ActionKind, Observation, Status
+from lawbook.core.results import Counterexample, ExecutionResult, Prediction, ProgramError, RunOutcome, Verdict, VerdictKind
+from lawbook.ledger.contents import store_observation, store_prediction
+from lawbook.ledger.events import IntendEvent, NoteEvent
 from lawbook.planning.live_prediction import LivePredictor, retry_on_host_fault
 from lawbook.protocols.protocol import Protocol
 from lawbook.runs.event_log import EventLog
-from lawbook.runs.state import ActionKind, RunOutcome
 from lawbook.verification.comparison import claims_change, compare_prediction, is_unclaimed
 from lawbook.verification.determinism import DeterminismChecker
 from lawbook.worlds.world import World, explain_refusal
@@ -26,7 +26,7 @@ class ActionExecutor:
     def __init__(self, event_log: EventLog, world: World, predictor: LivePredictor, *, budget: int, protocol: Protocol) -> None:
         self.event_log, self.world, self.predictor = event_log, world, predictor
         self.budget, self.protocol = budget, protocol
-        self._determinism_checker = DeterminismChecker()
+        self._determinism_checker = DeterminismChecker(sees_animation=protocol.allows_open)
         previous_completed = False
         for index, trajectory in enumerate(event_log.state.record):
             if not previous_completed:
@@ -50,10 +50,9 @@ class ActionExecutor:
         member: int | None = None,
         plan_seq: int | None = None,
         question: str = "",
-        expected: RecordedPrediction | None = None,
+        expected: Prediction | None = None,
     ) -> ExecutionResult:
-        """Send one action. `member` acts, following `plan` (an event) or asking `question`; `expected`: frame id and status that
-        the plan predicted.
+        """Send one action. `member` acts, following `plan` (an event) or asking `question`; `expected`: what the plan predicted.
 
         Every admissible member predicts first; one that cannot, or that does not predict again what it planned, is falsified by
         that, and then nothing is sent.
@@ -68,10 +67,8 @@ class ActionExecutor:
                     for index in predictions:  # they stand behind an action that is not sent
                         self.predictor.drop_worker(index)
                     return ExecutionResult((), None, None, tuple(failures), "a program could not predict the next action")
-            body = {"action": pack_action(action), "sort": kind.value, "member": member, "plan": plan_seq, "question": question}
-            ledger = self.event_log.ledger
-            packed_predictions = {str(index): pack_prediction(ledger, prediction) for index, prediction in predictions.items()}
-            self.event_log.append(EventKind.INTEND, {**body, "predictions": packed_predictions})
+            outcomes = {m: store_prediction(self.event_log.ledger, prediction) for m, prediction in predictions.items()}
+            self.event_log.append(IntendEvent(action, kind, member, plan_seq, question, outcomes))
             self.event_log.commit()  # one durable write: the outcome before, and this prediction, before the action is sent
         except BaseException:  # interrupted: workers may stand behind an action that was never announced
             self.predictor.close()
@@ -104,7 +101,7 @@ class ActionExecutor:
         self.predictor.drop_worker(member)
 
     def _predict(
-        self, action: Action, driver: int | None, expected: RecordedPrediction | None
+        self, action: Action, driver: int | None, expected: Prediction | None
     ) -> tuple[dict[int, Prediction], dict[int, Verdict]]:
         """What every admissible member predicts, and what is to be said of those who could not."""
         predictions: dict[int, Prediction] = {}
@@ -113,12 +110,7 @@ class ActionExecutor:
             if not m.admissible or m.hypothesis is None:
                 continue
             result = retry_on_host_fault(self._predict_step, m.index, m.hypothesis, action)
-            if (
-                isinstance(result, Prediction)
-                and m.index == driver
-                and expected is not None
-                and not self._is_same_prediction(result, expected)
-            ):
+            if isinstance(result, Prediction) and m.index == driver and expected is not None and not result.is_same_as(expected):
                 result = ProgramError(
                     "unrepeatable", "Planned, it showed one thing, and stepped again, another; make step repeatable."
                 )
@@ -133,9 +125,6 @@ class ActionExecutor:
                     reason = f"Asked to predict action {action}: {result.reason}"
                     failures[m.index] = Verdict(VerdictKind.FAULT, reason, fault=result)
         return predictions, failures
-
-    def _is_same_prediction(self, prediction: Prediction, expected: RecordedPrediction) -> bool:
-        return prediction.is_same_as(expected.load(self.event_log.ledger))
 
     def _require_claim(self, prediction: Prediction) -> Prediction | ProgramError:
         """Refuse a prediction that claims no change, once the actions that may be sent without a claim are spent."""
@@ -153,13 +142,27 @@ class ActionExecutor:
     def _predict_step(self, member: int, hypothesis: Hypothesis, action: Action) -> Prediction | Counterexample | ProgramError:
         """What a member predicts of `action`. One that has to be brought here first must show here what is seen here."""
         mismatch = None if self.predictor.has_worker(member) else self._sync_worker(member, hypothesis)
-        return mismatch or self.predictor.predict_step(member, action)
+        current = self.event_log.state.record.current
+        return mismatch or self.predictor.predict_step(member, action, current.last if len(current) else None)
+
+    def roll_on(
+        self, member: int, actions: tuple[Action, ...], subgoal: str | None
+    ) -> tuple[tuple[Prediction, ...], bool | None] | Counterexample | ProgramError:
+        """Roll the rest of a plan with all that a member has seen until now: what it predicts, and does that end in its aim?
+
+        See planner.roll. A Counterexample: its program does not show here what is seen here.
+        """
+        hypothesis = self.event_log.state.members[member].hypothesis
+        assert hypothesis is not None
+        mismatch = None if self.predictor.has_worker(member) else self._sync_worker(member, hypothesis)
+        return mismatch or self.predictor.roll_on(member, actions, self.event_log.state.record.current.last, subgoal)
 
     def _sync_worker(self, member: int, hypothesis: Hypothesis) -> Counterexample | ProgramError | None:
         """Bring a member's worker to the present; None when it shows there what was observed."""
         record = self.event_log.state.record
         current, step = record.current, len(record.current)
-        prediction = self.predictor.start_worker(member, hypothesis, current.first, current.actions)
+        seen = current.observations[:-1]
+        prediction = self.predictor.start_worker(member, hypothesis, current.first, current.actions, seen)
         if isinstance(prediction, ProgramError):
             return prediction
         return compare_prediction(
@@ -181,14 +184,14 @@ class ActionExecutor:
         n_trajectories = len(record)
         current = record.current if n_trajectories else None
         is_step = action is not None and action != RESET
-        body = pack_observation(self.event_log.ledger, observation, action, n_trajectories - 1 if is_step else n_trajectories)
+        trajectory = n_trajectories - 1 if is_step else n_trajectories
         prediction = predictions.get(driver) if driver is not None else None
         before = current.last.frame if is_step and current is not None else None
-        if before is not None and prediction is not None and is_unclaimed(prediction, before, observation):
-            body["unclaimed"] = True  # counts as sent without a prediction
-        self.event_log.append(EventKind.OBSERVE, body)
+        unclaimed = before is not None and prediction is not None and is_unclaimed(prediction, before, observation)
+        observed = store_observation(self.event_log.ledger, observation, action, trajectory)
+        self.event_log.append(replace(observed, is_unclaimed=unclaimed))
         counterexamples: dict[int, Counterexample] = {}
-        contradiction = None
+        contradiction, was_told = None, self._determinism_checker.has_contradiction
         if current is not None and action is not None and is_step:
             for index, prediction in predictions.items():
                 counterexample = compare_prediction(
@@ -205,9 +208,13 @@ class ActionExecutor:
                     counterexamples[index] = counterexample
             contradiction = self._determinism_checker.add_step(n_trajectories - 1, current.first, action, observation)
         elif difference := self._determinism_checker.add_opening(n_trajectories, record.current.first):
-            self.event_log.append(EventKind.NOTE, {"text": difference})
+            self.event_log.append(NoteEvent(difference))
         for index, counterexample in counterexamples.items():
             self.falsify(index, Verdict(VerdictKind.COUNTEREXAMPLE, counterexample.text, counterexample))
+        if contradiction is not None and self.protocol.allows_open:  # what led elsewhere may show nowhere; a program can say so
+            if not was_told:
+                self.event_log.append(NoteEvent(contradiction.sentence))
+            contradiction = None
         falsified = [*counterexamples, *self.after_observation(contradiction.sentence if contradiction else "")]
         halt_reason = "a prediction was wrong" if falsified else "the run has ended" if state.outcome else ""
         mismatch = counterexamples.get(driver) if driver is not None else None

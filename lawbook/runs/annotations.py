@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from lawbook.core import validation
+from lawbook.core.results import RunOutcome
 from lawbook.errors import RefusedError
-from lawbook.ledger.ledger import EventKind
+from lawbook.ledger.events import CONFINEMENT_PROBE, PERSON, CallEvent, NoteEvent, RecordedConfinement
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.queries import RunQueries
-from lawbook.runs.state import RunOutcome
 
 MAX_MESSAGE_CHARS = 2000
 """Characters of what a person says at once."""
@@ -22,30 +21,29 @@ class RunAnnotations(RunQueries):
     def note(self, text: str) -> None:
         """Keep a sentence for later calls of the mind. Raises RefusedError once the run has ended, and for what is no text."""
         self._require_open()
-        self._append_note({"text": validation.validate_text(text, "A note")})
+        self._append_note(NoteEvent(validation.validate_text(text, "A note")))
 
     def add_person_message(self, text: str) -> None:
         """Take a person's words in: agents hear them at their next command, and the run counts as assisted. Raises RefusedError."""
         append_person_message(self.event_log, text)
 
-    def add_confinement(self, member: int, text: str, confinement: Mapping[str, Any]) -> None:
-        """Write down what the probe of an agent's confinement found (level, rung, facts), for whoever reads the ledger."""
-        self._append_note({"text": text, "by": "probe", "member": member, "confinement": dict(confinement)})
+    def add_confinement(self, member: int, text: str, confinement: RecordedConfinement) -> None:
+        """Write down what the probe of an agent's confinement found, for whoever reads the ledger."""
+        self._append_note(NoteEvent(text, CONFINEMENT_PROBE, member=member, confinement=confinement))
 
     def add_cost(self, member: int, call: int, op: str, receipt: Mapping[str, float | int | str], seconds: float) -> None:
         """Write down what a command or an agent's own program cost: behind the end of the run too. Raises LawbookError."""
-        body = {"member": member, "call": call, "op": op, "answer": None, "seconds": seconds}
-        self.event_log.append(EventKind.CALL, {**body, "receipt": validation.clean_receipt(receipt)})
+        self.event_log.append(CallEvent(member, call, op, None, seconds, validation.clean_receipt(receipt)))
         self.event_log.commit()
 
-    def _append_note(self, body: Mapping[str, Any]) -> None:
-        self.event_log.append(EventKind.NOTE, body)
+    def _append_note(self, note: NoteEvent) -> None:
+        self.event_log.append(note)
         self.event_log.commit()
 
 
 def append_person_message(event_log: EventLog, text: str) -> None:
     """Write a person's words down, of a run that is open or of one that nobody plays just now. Raises RefusedError."""
-    event_log.append(EventKind.NOTE, {"text": validate_message(text, event_log.state.outcome), "by": "person"})
+    event_log.append(NoteEvent(validate_message(text, event_log.state.outcome), PERSON))
     event_log.commit()
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lawbook.minds.base import Case, Interface, Trigger
+from lawbook.core.hypothesis import Trigger
+from lawbook.minds.base import Case, Interface
 from lawbook.protocols.protocol import Protocol
 from lawbook.runs.state import State
 from lawbook.worlds.world import WorldSpec

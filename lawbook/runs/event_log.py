@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from lawbook.core.results import Verdict
-from lawbook.ledger.codec import pack_verdict
-from lawbook.ledger.ledger import Event, EventKind, Ledger
-from lawbook.runs.state import RunOutcome, State
+from lawbook.core.results import RunOutcome, Verdict
+from lawbook.ledger.events import AnyEvent, CloseEvent, VerdictEvent
+from lawbook.ledger.ledger import Event, Ledger
+from lawbook.runs.state import State
 
 Listener = Callable[[Event], None]
 """Told of every event after it has been folded; whoever shows the run."""
@@ -22,9 +21,9 @@ class EventLog:
         self.ledger, self.state, self.listeners = ledger, state, listeners or []
         self._pending: list[Event] | None = None
 
-    def append(self, kind: EventKind, body: Mapping[str, Any]) -> Event:
+    def append(self, data: AnyEvent) -> Event:
         """Append one event to the ledger and fold it into the state."""
-        event = self.ledger.append(kind, body)
+        event = self.ledger.write(data)
         self.state.apply(event, self.ledger)
         if self._pending is None:
             self._notify(event)
@@ -51,9 +50,10 @@ class EventLog:
     def append_verdict(self, member: int, about: str, verdict: Verdict) -> Event:
         """Append a verdict.
 
-        about: `proposal`, `prediction` (a live one was wrong, the member is falsified), `explore` (an unusable answer).
+        about: `proposal`, `prediction` (a live one was wrong, the member is falsified), `explore` (an unusable answer), `plan`
+        (after what was seen it no longer ends in its aim; nobody is falsified).
         """
-        return self.append(EventKind.VERDICT, {"member": member, "about": about, "verdict": pack_verdict(verdict)})
+        return self.append(VerdictEvent(member, about, verdict))
 
     def commit(self) -> None:
         """Make all that was appended durable."""
@@ -62,5 +62,5 @@ class EventLog:
     def finish(self, outcome: RunOutcome, sentence: str) -> None:
         """End the run for good. The head hash is the one to keep: it shows edits of anything before it."""
         if self.state.outcome is None:
-            self.append(EventKind.CLOSE, {"outcome": outcome.value, "sentence": sentence, "head": self.ledger.head})
+            self.append(CloseEvent(outcome, sentence, self.ledger.head))
             self.commit()

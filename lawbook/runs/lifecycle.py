@@ -5,30 +5,31 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from lawbook.core.record import Record
-from lawbook.core.results import Limits
+from lawbook.core.results import Limits, RunOutcome
 from lawbook.core.spending import Caps
 from lawbook.errors import LawbookError, UsageError, WorldError
-from lawbook.ledger.codec import read_recorded_steps
+from lawbook.ledger.contents import load_steps
+from lawbook.ledger.events import OpenEvent, RecordedSandbox
 from lawbook.ledger.git_versions import GitVersions
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.ledger import Ledger
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.minds.base import Mind
 from lawbook.minds.fallback import make_mind_with_fallback
 from lawbook.protocols.protocol import get_protocol
 from lawbook.runs.event_log import EventLog, Listener
 from lawbook.runs.folder import RunConfig, RunFolder, collect_versions
 from lawbook.runs.session import Session
-from lawbook.runs.state import Member, RunOutcome, State, fold_events
+from lawbook.runs.state import Member, State, fold_events
 from lawbook.sandbox.host import Host
 from lawbook.scoring.billing import count_run
 from lawbook.worlds.address import WorldAddress, world_environment
 from lawbook.worlds.process import WorldProcess
 from lawbook.worlds.recorded_world import describe_replay_difference
-from lawbook.worlds.world import World
+from lawbook.worlds.world import World, pack_spec
 
 
 @contextmanager
@@ -103,8 +104,8 @@ def resume_run(
         git = GitVersions.rebuild(folder.memory, state.accepted_versions)  # whatever a crash left of it does not matter
         session = _build_session(EventLog(ledger, state, [listener] if listener else []), world, host, git, mind, config)
         stack.callback(session.close)
-        effective_caps = asdict(state.caps.override(caps or Caps()))
-        session.event_log.append(EventKind.OPEN, {**_build_opening(config, world, host), "resumed": True, "caps": effective_caps})
+        effective_caps = state.caps.override(caps or Caps())
+        session.event_log.append(replace(_build_opening(config, world, host), is_resumed=True, caps=effective_caps))
         _restore_world(session, world)
         yield session
 
@@ -121,7 +122,7 @@ def _start_world(config: RunConfig, ticket: str = "") -> WorldProcess:
 
 def _require_same_config(ledger: Ledger, config: RunConfig, folder: RunFolder) -> None:
     """run.toml is for people; the ledger is the truth of what was asked for. Raises UsageError where they differ."""
-    recorded_config = next(ledger.read_events([EventKind.OPEN])).body["run"]
+    recorded_config = next(ledger.read_data(OpenEvent)).run.values
     changed = [
         f"{name} was {recorded_config[name]!r}"
         for name, value in asdict(config).items()
@@ -135,7 +136,8 @@ def _require_same_config(ledger: Ledger, config: RunConfig, folder: RunFolder) -
 
 def _read_ticket(ledger: Ledger) -> str:
     """What the last opening says of how the play is taken up again; empty where it is not, but replayed."""
-    return next((str(event.body["spec"].get("ticket", "")) for event in reversed([*ledger.read_events([EventKind.OPEN])])), "")
+    openings = list(ledger.read_data(OpenEvent))
+    return openings[-1].spec.ticket if openings else ""
 
 
 def _build_session(event_log: EventLog, world: World, host: Host, git: GitVersions, mind: Mind, config: RunConfig) -> Session:
@@ -144,10 +146,10 @@ def _build_session(event_log: EventLog, world: World, host: Host, git: GitVersio
     return Session(event_log, world, host, git, mind, protocol, limits=limits, policy=config.policy, **settings)
 
 
-def _build_opening(config: RunConfig, world: World, host: Host) -> dict[str, Any]:
-    """The body of an OPEN event: what was asked for, and what it runs on. A resumed run has one for each time it was taken up."""
-    sandbox = {"level": host.sandbox.level, "facts": dict(host.sandbox.facts)}
-    return {"run": asdict(config), "versions": collect_versions(), "spec": asdict(world.spec), "sandbox": sandbox}
+def _build_opening(config: RunConfig, world: World, host: Host) -> OpenEvent:
+    """What was asked for, and what it runs on. A resumed run has one for each time it was taken up."""
+    settings, spec = RecordedSettings(asdict(config)), RecordedSpec(pack_spec(world.spec))
+    return OpenEvent(settings, spec, collect_versions(), RecordedSandbox(host.sandbox.level, dict(host.sandbox.facts)))
 
 
 def _restore_world(session: Session, world: WorldProcess) -> None:
@@ -158,7 +160,7 @@ def _restore_world(session: Session, world: WorldProcess) -> None:
     if not world.spec.replayable:
         _settle_in_doubt(session, world)
         return
-    if difference := describe_replay_difference(world, read_recorded_steps(session.event_log.ledger)):
+    if difference := describe_replay_difference(world, load_steps(session.event_log.ledger)):
         raise WorldError(f"Replayed, the world shows something else than is on record ({difference}); the run cannot go on.")
     session.settle_in_doubt()
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from lawbook.core import spending, validation
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.errors import LawbookError, MindError, RefusedError
-from lawbook.ledger.codec import pack_exploration, pack_judgement, pack_proposal
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.contents import store_exploration, store_proposal
+from lawbook.ledger.events import CallAnswer, CallEvent
+from lawbook.ledger.ledger import Ledger
 from lawbook.minds.base import Case, Mind
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.state import Member
@@ -20,8 +20,8 @@ MindOperation = Literal["propose", "judge", "explore"]
 
 def call_mind(
     event_log: EventLog, mind: Mind, member: Member, op: MindOperation, case: Case, candidate: Hypothesis | None = None
-) -> Mapping[str, Any]:
-    """Call a mind and return its answer as the ledger has it (pack_proposal, pack_judgement, pack_exploration).
+) -> CallAnswer:
+    """Call a mind and return its answer as the ledger has it (a StoredProposal, a Judgement, a StoredSubgoal or a Probe).
 
     One that came before a crash and has had no consequence yet is not asked for again. candidate: what is to be judged. Raises
     MindError for whatever a mind does that is no answer; what the call cost is written down all the same.
@@ -29,28 +29,26 @@ def call_mind(
     if op not in member.pending_answers:
         if not member.cached_exchanges:  # else a resumed call may need nothing but what its desk has already
             spending.check_caps(event_log.state.caps, event_log.state.spending)
-        body: dict[str, Any] = {"member": member.index, "call": member.n_calls, "op": op, "answer": None}
-        started_at = time.perf_counter()
+        answer, number, started_at = None, member.n_calls, time.perf_counter()
         try:
-            body["answer"] = _request_answer(event_log.ledger, mind, op, case, candidate)
+            answer = _request_answer(event_log.ledger, mind, op, case, candidate)
         finally:
-            body |= {"seconds": time.perf_counter() - started_at, "receipt": _read_receipt(mind)}
-            event_log.append(EventKind.CALL, body)
+            seconds = time.perf_counter() - started_at
+            event_log.append(CallEvent(member.index, number, op, answer, seconds, _read_receipt(mind)))
             event_log.commit()
-    packed_answer: Mapping[str, Any] = member.pending_answers[op].body["answer"]
-    return packed_answer
+    return member.pending_answers[op]
 
 
-def _request_answer(ledger: Ledger, mind: Mind, op: MindOperation, case: Case, candidate: Hypothesis | None) -> dict[str, Any]:
+def _request_answer(ledger: Ledger, mind: Mind, op: MindOperation, case: Case, candidate: Hypothesis | None) -> CallAnswer:
     try:
         match op:
             case "propose":
-                return pack_proposal(ledger, validation.validate_proposal(mind.propose(case)))
+                return store_proposal(ledger, validation.validate_proposal(mind.propose(case)))
             case "explore":
-                return pack_exploration(ledger, validation.validate_exploration(mind.explore(case)))
+                return store_exploration(ledger, validation.validate_exploration(mind.explore(case)))
             case "judge":
                 assert candidate is not None
-                return pack_judgement(validation.validate_judgement(mind.judge(case, candidate)))
+                return validation.validate_judgement(mind.judge(case, candidate))
     except RefusedError as error:
         raise MindError(f"The mind {mind.name} answered {op} with what is no answer: {error}") from error
     except LawbookError:

@@ -6,15 +6,15 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from lawbook.core import frame_text, spending, validation
 from lawbook.core.record import Action, Trajectory
 from lawbook.core.results import Prediction
 from lawbook.errors import MindError, RefusedError
-from lawbook.ledger.ledger import EventKind
+from lawbook.ledger.events import CallEvent
 from lawbook.minds.base import Exchange
 from lawbook.runs.event_log import EventLog
+from lawbook.verification.open_cells import fill_open_cells, format_openness
 
 MAX_SIMULATION_CHARS = 20_000
 """Characters of what a simulation shows."""
@@ -56,10 +56,10 @@ class MindTools:
             return str(refusal)
         lines = []
         for number, (action, prediction) in enumerate(zip(actions, predictions, strict=False), 1):
-            lines.append(
-                f"{number}. action {action}: {prediction.status}; {frame_text.format_difference(previous_frame, prediction.frame)}"
-            )
-            previous_frame = prediction.frame
+            shown, openness = fill_open_cells(prediction, previous_frame), format_openness(prediction)
+            difference = frame_text.format_difference(previous_frame, shown)
+            lines.append(f"{number}. action {action}: {prediction.status}{f' [{openness}]' if openness else ''}; {difference}")
+            previous_frame = shown
         return frame_text.clip_text("\n".join(lines), MAX_SIMULATION_CHARS)
 
     def exchange(self, step: str, request: str, ask: Callable[[], Exchange]) -> str:
@@ -74,29 +74,23 @@ class MindTools:
         if self._request_counts[digest] <= len(cached_answers):
             return ledger.get_text(cached_answers[self._request_counts[digest] - 1])
         spending.check_caps(state.caps, state.spending)
-        call_number = state.members[self._member].n_calls
-        body: dict[str, Any] = {
-            "member": self._member,
-            "call": call_number,
-            "op": step,
-            "request": digest,
-            "answer": None,
-            "receipt": {},
-        }
+        number, answer_id, failure = state.members[self._member].n_calls, None, None
+        receipt: dict[str, float | int | str] = {}
         started_at = time.perf_counter()
         try:
             with spending.enforce_caps(state.caps, state.spending):
                 exchange = ask()
-            body["receipt"] = validation.clean_receipt(exchange.receipt)
+            receipt = validation.clean_receipt(exchange.receipt)
             answer = validation.validate_text(exchange.answer, "An answer", MAX_ANSWER_CHARS)
-            body["answer"] = ledger.put_text(answer)
+            answer_id = ledger.put_text(answer)
         except BaseException as error:
-            body["receipt"] = body["receipt"] or validation.clean_receipt(getattr(error, "receipt", {}))
-            body["failed"] = validation.describe_exception(error)
+            receipt = receipt or validation.clean_receipt(getattr(error, "receipt", {}))
+            failure = validation.describe_exception(error)
             if isinstance(error, RefusedError):
                 raise MindError(f"The model answered {step} with what is no answer: {error}") from error
             raise
         finally:
-            self._event_log.append(EventKind.CALL, body | {"seconds": time.perf_counter() - started_at})
+            seconds = time.perf_counter() - started_at
+            self._event_log.append(CallEvent(self._member, number, step, answer_id, seconds, receipt, digest, failure))
             self._event_log.commit()
         return answer

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from lawbook.runs.state import RunOutcome
+from lawbook.core.results import RunOutcome
 
 EXIT_CODES = {RunOutcome.WON: 0, RunOutcome.NONDETERMINISTIC: 3, RunOutcome.IN_DOUBT: 3}
 """Exit code of every ending; 1 of the others."""

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.record import Observation, Record, Status, Trajectory
-from lawbook.core.results import Counterexample, Prediction
+from lawbook.core.results import Counterexample, Prediction, RunOutcome
 from lawbook.errors import RefusedError, UsageError
+from lawbook.ledger.contents import load_prediction
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.minds.base import Version
 from lawbook.planning import population
 from lawbook.protocols.protocol import Protocol
 from lawbook.runs.event_log import EventLog
-from lawbook.runs.state import Member, RunOutcome, State
+from lawbook.runs.state import Member, State
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class RunQueries:
     def ahead(self) -> Sequence[Prediction]:
         """Return what the rest of the plan being followed is predicted to show; empty where the ledger does not say."""
         active, ledger = self.state.active_plan, self.event_log.ledger
-        return [prediction.load(ledger) for prediction in active.predictions[active.n_sent :]] if active else ()
+        return [load_prediction(ledger, outcome) for outcome in active.predictions[active.n_sent :]] if active else ()
 
     def list_admissible_members(self) -> list[int]:
         """List the members that may steer."""

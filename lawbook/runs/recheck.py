@@ -10,6 +10,7 @@ from lawbook.core.hypothesis import Hypothesis, validate_files
 from lawbook.core.record import Record
 from lawbook.core.results import ProgramError, Verdict, VerdictKind
 from lawbook.errors import UsageError
+from lawbook.ledger.events import OpenEvent
 from lawbook.ledger.ledger import Ledger
 from lawbook.protocols.protocol import get_protocol
 from lawbook.runs.state import Member, fold_events
@@ -64,8 +65,7 @@ def recheck_run(
     chain_error = ledger.check()
     if chain_error is not None:
         return RecheckReport(chain_error, (), True, 0, ledger.head)
-    opening = next(ledger.read_events())
-    protocol = get_protocol(opening.body["run"]["protocol"])
+    protocol = get_protocol(next(ledger.read_data(OpenEvent)).run.protocol)
     state = fold_events(ledger)
     verdicts: list[Verdict | None] = []
     hypotheses = [Hypothesis("", files)] if files else [m.hypothesis if m.admissible else None for m in state.members]
@@ -79,7 +79,11 @@ def recheck_run(
                     case ProgramError():
                         verdicts.append(Verdict(VerdictKind.FAULT, program.reason, fault=program))
                     case _:
-                        verdicts.append(verify(program, state.record, compared_fields=protocol.compared_fields))
+                        # what stands was held to its claims without looking when it was accepted, on the record of then
+                        fields, looks_away = protocol.compared_fields, bool(files)
+                        verdicts.append(
+                            verify(program, state.record, compared_fields=fields, seed=ledger.head, looks_away=looks_away)
+                        )
     else:
         verdicts = [None] * len(hypotheses)
     n_steps = sum(len(trajectory) for trajectory in state.record)

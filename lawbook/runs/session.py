@@ -9,11 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 from lawbook.core import validation
-from lawbook.core.hypothesis import Hypothesis, Proposal
-from lawbook.core.record import RESET, Action
+from lawbook.core.hypothesis import Hypothesis, Proposal, Trigger
+from lawbook.core.record import RESET, Action, ActionKind
 from lawbook.core.results import (
     ExecutionResult,
     Judgement,
@@ -22,15 +22,16 @@ from lawbook.core.results import (
     Plan,
     Probe,
     ProgramError,
+    RunOutcome,
     Subgoal,
     Verdict,
     VerdictKind,
 )
 from lawbook.errors import MindError, RefusedError
-from lawbook.ledger.codec import pack_plan, pack_planned, pack_proposal, unpack_exploration, unpack_proposal
+from lawbook.ledger.contents import load_exploration, load_prediction, load_proposal, store_draw, store_plan, store_proposal
+from lawbook.ledger.events import NoPlanEvent, NoteEvent, OpenEvent, ProposeEvent, StoredProposal, StoredSubgoal
 from lawbook.ledger.git_versions import GitVersions
-from lawbook.ledger.ledger import EventKind
-from lawbook.minds.base import Case, Mind, Trigger, judge_by_citations
+from lawbook.minds.base import Case, Mind, judge_by_citations
 from lawbook.planning import population
 from lawbook.planning.disagreement import DisagreementFinder, make_probe
 from lawbook.planning.live_prediction import LivePredictor, retry_on_host_fault
@@ -45,8 +46,9 @@ from lawbook.runs.annotations import RunAnnotations
 from lawbook.runs.case_builder import build_case
 from lawbook.runs.event_log import EventLog
 from lawbook.runs.mind_tools import MindTools
+from lawbook.runs.plan_roller import PlanRoller
 from lawbook.runs.program_queries import ProgramQueries
-from lawbook.runs.state import ActionKind, Member, RunOutcome
+from lawbook.runs.state import Member
 from lawbook.sandbox.host import Host
 from lawbook.worlds.world import World
 
@@ -79,7 +81,8 @@ class Session(ProgramQueries, RunAnnotations):
         self.budget, self.seed, self.limits, self.policy = budget, seed, limits or Limits(), policy
         self._predictor = LivePredictor(host, protocol)
         self._executor = ActionExecutor(event_log, world, self._predictor, budget=budget, protocol=protocol)
-        self._answered_proposal: tuple[Proposal, Mapping[str, Any]] | None = None
+        self._plan_roller = PlanRoller(event_log, self._executor, protocol, self._get_program)
+        self._answered_proposal: tuple[Proposal, StoredProposal] | None = None
         self._disagreement_finder = DisagreementFinder(world.spec.clicks)
         self._plan_cache: dict[tuple[int, str | None, bool], tuple[tuple[int, int, Limits], int, Plan | NoPlan]] = {}
 
@@ -89,7 +92,7 @@ class Session(ProgramQueries, RunAnnotations):
         """Admissible members not yet asked, on this state of the record, why nobody has a plan. They are due now."""
         members = [m.index for m in self.state.members if m.admissible and m.reflected_at != self.state.n_actions]
         if members:  # a draw from no classes: durable with what the first of them answers
-            self.event_log.append(EventKind.DRAW, {"classes": [], "drawn": None, "plan": None, "asked": members})
+            self.event_log.append(NoPlanEvent(tuple(members)))
         return members
 
     def build_case(self, member: int, trigger: Trigger | None = None) -> Case:
@@ -120,10 +123,11 @@ class Session(ProgramQueries, RunAnnotations):
         self._require_open()
         case = self.build_case(member, Trigger.EXPLORE if op == "explore" else None)
         answer = mind_call.call_mind(self.event_log, mind, self._get_member(member), op, case)
-        if op == "explore":
-            return unpack_exploration(ledger, answer)
-        self._answered_proposal = unpack_proposal(ledger, answer), answer
-        return self._answered_proposal[0]
+        if isinstance(answer, StoredProposal):
+            self._answered_proposal = load_proposal(ledger, answer), answer
+            return self._answered_proposal[0]
+        assert isinstance(answer, StoredSubgoal | Probe), "an answer to another question"
+        return load_exploration(ledger, answer)
 
     def refuse_exploration(self, member: int, reason: str) -> None:
         """Tell a mind that its exploration cannot be used. Too often on one record, and the run is stuck."""
@@ -144,27 +148,32 @@ class Session(ProgramQueries, RunAnnotations):
         before this returns. Raises RefusedError for what is no proposal at all.
         """
         self._require_open()
-        m, packed_proposal = self._get_member(member), None
+        m, stored_proposal = self._get_member(member), None
         if self._answered_proposal is not None and proposal is self._answered_proposal[0]:
-            packed_proposal = self._answered_proposal[1]  # validated when the mind answered, and in the ledger
+            stored_proposal = self._answered_proposal[1]  # validated when the mind answered, and in the ledger
         else:
             proposal = validation.validate_proposal(proposal)
         if m.proposal is None or m.proposal[1] != proposal:  # else a crash came between this proposal and its verdict
             trigger = self.build_case(member).trigger
-            body = {"member": member, "why": trigger.value, "cause": (m.trigger or trigger).value, "at": self.state.n_actions}
-            packed_proposal = packed_proposal or pack_proposal(self.event_log.ledger, proposal)
-            self.event_log.append(EventKind.PROPOSE, {**body, **packed_proposal})
+            stored_proposal = stored_proposal or store_proposal(self.event_log.ledger, proposal)
+            self.event_log.append(ProposeEvent(member, trigger, m.trigger or trigger, self.state.n_actions, stored_proposal))
             self.event_log.commit()
         n_accepted, started_at = len(self.state.accepted_versions), time.perf_counter()
         assert m.proposal is not None
         verdict = evaluate_proposal(
-            m.proposal[1], m, self.record, self.host, self.protocol, lambda candidate: self._judge(member, candidate)
+            m.proposal[1],
+            m,
+            self.record,
+            self.host,
+            self.protocol,
+            lambda candidate: self._judge(member, candidate),
+            self.event_log.ledger.get_event(m.proposal[0]).hash,
         )
         verdict = replace(verdict, seconds=time.perf_counter() - started_at)
         regressions = self._describe_regressions(m, m.proposal[1].apply_to(m.hypothesis)) if verdict.admissible else ""
         self.event_log.append_verdict(member, "proposal", verdict)
         if regressions:  # in one transaction with the verdict: a crash between the two would keep it from the mind for good
-            self.event_log.append(EventKind.NOTE, {"text": regressions})
+            self.event_log.append(NoteEvent(regressions))
         self.event_log.commit()
         for accepted in self.state.accepted_versions[n_accepted:]:
             self._predictor.drop_worker(member)
@@ -175,9 +184,10 @@ class Session(ProgramQueries, RunAnnotations):
         mind = self.mind
         if mind is None or not mind.proposes:
             return judge_by_citations(candidate)
-        return Judgement(
-            **mind_call.call_mind(self.event_log, mind, self._get_member(member), "judge", self.build_case(member), candidate)
-        )
+        case = self.build_case(member)
+        judgement = mind_call.call_mind(self.event_log, mind, self._get_member(member), "judge", case, candidate)
+        assert isinstance(judgement, Judgement), "an answer to another question"
+        return judgement
 
     # -- planning ------------------------------------------------------------------------------------------------------------
 
@@ -275,11 +285,11 @@ class Session(ProgramQueries, RunAnnotations):
         return (seq, plan) if cache_stamp[:2] == (m.version, self.state.n_actions) else None
 
     def _activate_plan(self, seq: int, plan: Plan, groups: list[list[int]], class_index: int) -> None:
-        planned = pack_planned(self.event_log.ledger, plan.predictions)  # each step is checked against it, after a resume too
-        self.event_log.append(EventKind.DRAW, {"classes": groups, "drawn": class_index, "plan": seq, **planned})
+        # each step is checked against it, after a resume too
+        self.event_log.append(store_draw(self.event_log.ledger, groups, class_index, seq, plan.predictions))
 
     def _append_plan_event(self, member: int, result: Plan | NoPlan, subgoal: Subgoal | None) -> int:
-        return self.event_log.append(EventKind.PLAN, pack_plan(self.event_log.ledger, member, result, subgoal)).seq
+        return self.event_log.append(store_plan(self.event_log.ledger, member, result, subgoal)).seq
 
     # -- acting --------------------------------------------------------------------------------------------------------------
 
@@ -328,13 +338,17 @@ class Session(ProgramQueries, RunAnnotations):
         sent_actions: list[Action] = []
         last_result = ExecutionResult((), None)
         while (active := self.state.active_plan) is not None and not self.outcome and not last_result.halt_reason:
+            halt = self._plan_roller.roll_on(active)
+            if halt is not None:
+                last_result = replace(halt, observation=last_result.observation)
+                break
             action = active.executable.get_action(active.n_sent)
             fault = self._executor.validate(action)
             if fault is not None:  # the world no longer accepts what was planned
                 self._executor.falsify(active.member, Verdict(VerdictKind.FAULT, fault.reason, fault=fault))
                 last_result = ExecutionResult((), None, None, (active.member,), fault.reason)
                 break
-            context = (ActionKind.PLAN, active.member, active.plan_seq, active.question, active.next_prediction)
+            context = (ActionKind.PLAN, active.member, active.plan_seq, active.question, self._plan_roller.get_expected(active))
             last_result = self._executor.act(action, *context)
             sent_actions += last_result.actions
         self.event_log.commit()
@@ -374,12 +388,12 @@ class Session(ProgramQueries, RunAnnotations):
         self.event_log.commit()
         return result
 
-    def open(self, opening: Mapping[str, Any] | None = None) -> None:
+    def open(self, opening: OpenEvent | None = None) -> None:
         """Write the OPEN event (unless it stands already) and take the first observation (H_0), which costs nothing."""
         if len(self.record):
             raise RefusedError("The run has been opened; what starts a level anew is a reset, and costs an action.")
         if opening is not None:
-            self.event_log.append(EventKind.OPEN, opening)
+            self.event_log.append(opening)
             self.event_log.commit()
         self._executor.open()
         self.event_log.commit()
@@ -390,7 +404,7 @@ class Session(ProgramQueries, RunAnnotations):
         intent = self.state.intent
         if intent is not None:
             ledger = self.event_log.ledger
-            predictions = {m: recorded.load(ledger) for m, recorded in intent.predictions.items()}
+            predictions = {m: load_prediction(ledger, outcome) for m, outcome in intent.predictions.items()}
             self._executor.send(intent.action, predictions, intent.member)
         else:
             self._executor.after_observation()

@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from lawbook.core.executable import Executable, PlanRun
-from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
-from lawbook.core.record import RESET, Action, Record, Status
-from lawbook.core.results import Verdict
-from lawbook.core.spending import Caps, Spending, read_duration
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, Trigger
+from lawbook.core.record import RESET, Action, ActionKind, Observation, Record, Status
+from lawbook.core.results import RunOutcome, Verdict
+from lawbook.core.spending import Caps, Spending
 from lawbook.errors import UsageError
-from lawbook.ledger.codec import RecordedPrediction, unpack_action, unpack_actions, unpack_planned, unpack_proposal, unpack_verdict
+from lawbook.ledger.contents import load_observation, load_proposal
+from lawbook.ledger.events import (
+    CONFINEMENT_PROBE,
+    CallAnswer,
+    CallEvent,
+    CloseEvent,
+    DrawEvent,
+    IntendEvent,
+    NoPlanEvent,
+    NoteEvent,
+    ObserveEvent,
+    OpenEvent,
+    PlanEvent,
+    PredictedOutcome,
+    ProposeEvent,
+    VerdictEvent,
+    get_duration,
+)
 from lawbook.ledger.git_versions import AcceptedVersion
-from lawbook.ledger.ledger import Event, EventKind, Ledger, read_observation
-from lawbook.minds.base import PeerAction, Trigger, Version
+from lawbook.ledger.ledger import Event, Ledger
+from lawbook.ledger.opening import MalformedEventError
+from lawbook.minds.base import PeerAction, Version
 from lawbook.protocols.gate import MAX_REFUSALS
 
-MIND_OPERATIONS = ("propose", "judge", "explore")
-"""Calls of a mind; other CALL events tell of what stands around it: the model behind it, doors, an agent's own costs."""
+MAX_CHANGED_PLANS = 5
+"""Plans to the goal in a row that what was seen changed, before the mind is asked whether more can be known."""
 SIMPLIFY_GROWTH = 1.25
 """A description this many times its length at the last simplification is asked to be simplified."""
-
-
-class ActionKind(StrEnum):
-    """The kind of action that an INTEND announces."""
-
-    PLAN = "plan"
-    PROBE = "probe"
-    RESET = "reset"
-
-
-class RunOutcome(StrEnum):
-    """How a run ended."""
-
-    WON = "won"
-    BUDGET = "budget"
-    STUCK = "stuck"
-    FINISHED = "finished"
-    NONDETERMINISTIC = "nondeterministic"
-    IN_DOUBT = "in_doubt"
 
 
 @dataclass
@@ -65,7 +64,7 @@ class Member:
     explore_refusal: str = ""
     version: int = 0
     n_calls: int = 0
-    pending_answers: dict[str, Event] = field(default_factory=dict)
+    pending_answers: dict[str, CallAnswer] = field(default_factory=dict)
     cached_exchanges: dict[str, list[str]] = field(default_factory=dict)
     proposal: tuple[int, Proposal] | None = None
     history: list[Version] = field(default_factory=list)
@@ -73,6 +72,8 @@ class Member:
     should_simplify: bool = False
     simplified_bytes: int = 0
     no_plan_reason: str = ""
+    n_changed_plans: int = 0
+    """Plans of its to the goal, in a row, that ended because what was seen had changed where they lead."""
     reflected_at: int = -1
     """How many actions had been sent when it was last asked because nobody had a plan."""
 
@@ -92,7 +93,8 @@ class ActivePlan:
     """The executable that is being followed: its PLAN event, who drives, what is executed, how many actions of it have been sent.
 
     predictions: frame and status that each action is planned to show; empty where the ledger does not say (older ones name the
-    frames alone).
+    frames alone). aim: goal, subgoal or frontier. n_open: how many had been sent when something was left open of the last, or seen
+    besides the settled frame; 0: that has not happened.
     """
 
     plan_seq: int
@@ -101,12 +103,14 @@ class ActivePlan:
     subgoal: str | None
     question: str
     n_sent: int = 0
-    predictions: tuple[RecordedPrediction, ...] = ()
+    predictions: tuple[PredictedOutcome, ...] = ()
+    aim: str = "goal"
+    n_open: int = 0
 
     @property
-    def next_prediction(self) -> RecordedPrediction | None:
-        """Return what the next action is planned to show; None where that is not known."""
-        return self.predictions[self.n_sent] if self.n_sent < len(self.predictions) else None
+    def is_open(self) -> bool:
+        """Say whether more may have been seen of its last step than was predicted."""
+        return 0 < self.n_open == self.n_sent
 
 
 @dataclass
@@ -119,7 +123,7 @@ class Intent:
     member: int | None
     plan_seq: int | None
     question: str
-    predictions: dict[int, RecordedPrediction]
+    predictions: Mapping[int, PredictedOutcome]
 
 
 @dataclass
@@ -147,10 +151,9 @@ class State:
     def from_opening(cls, ledger: Ledger) -> State:
         """Make the state before anything happened, from the OPEN event. Raises UsageError when there is none."""
         opening = next(iter(ledger), None)
-        if opening is None or opening.kind is not EventKind.OPEN:
+        if opening is None or not isinstance(opening.data, OpenEvent):
             raise UsageError("This ledger has no opening: the run was ended before it began; start another.")
-        run, spec = opening.body["run"], opening.body["spec"]
-        return cls(Record(spec["levels"]), [Member(index) for index in range(run["population"])])
+        return cls(Record(opening.data.spec.levels), [Member(index) for index in range(opening.data.run.population)])
 
     @property
     def n_actions(self) -> int:
@@ -159,78 +162,79 @@ class State:
 
     def apply(self, event: Event, ledger: Ledger) -> None:
         """Take one event in. Total: every kind of event has its one effect here and nowhere else."""
-        body = event.body
-        paused = event.kind is EventKind.OPEN or "line" in body  # imported lines have their own clock
-        self.spending.add_time(event.time, paused, read_duration(body))
-        match event.kind:
-            case EventKind.OBSERVE:
-                self._apply_observation(event, ledger)
-            case EventKind.INTEND:
-                predictions = {int(m): RecordedPrediction.unpack(packed) for m, packed in body["predictions"].items()}
-                action = Action(*body["action"])
-                self.intent = Intent(
-                    event.seq, action, ActionKind(body["sort"]), body["member"], body["plan"], body["question"], predictions
-                )
-                if body["sort"] == ActionKind.PROBE and body["member"] not in predictions:
-                    self.n_unpredicted += 1
-                assert body["member"] is None or 0 <= body["member"] < len(self.members), "there is no such member"
-                for member in self.members:  # whoever acts: what was answered before is an answer to another record
-                    member.clear_pending()
-            case EventKind.PROPOSE:
-                proposer: Member = self.members[body["member"]]
-                proposer.proposal = (event.seq, unpack_proposal(ledger, body))
+        data = event.data
+        paused = isinstance(data, OpenEvent) or (isinstance(data, ObserveEvent | NoteEvent) and data.line is not None)
+        self.spending.add_time(event.time, paused, get_duration(data))  # imported lines have their own clock
+        match data:
+            case ObserveEvent():
+                self._apply_observation(data, ledger)
+            case IntendEvent():
+                self._apply_intent(event.seq, data)
+            case ProposeEvent():
+                proposer = self.members[data.member]
+                proposer.proposal = (event.seq, load_proposal(ledger, data.proposal))
                 proposer.peer_actions.clear()
                 proposer.pending_answers.pop("judge", None)  # what was said of another proposal, that never had a verdict
-                proposer.trigger = Trigger(body["cause"])
+                proposer.trigger = data.cause
                 if proposer.trigger is Trigger.NO_PLAN:  # older ledgers do not say it before
                     proposer.reflected_at = self.n_actions
-            case EventKind.VERDICT:
-                self._apply_verdict(self.members[body["member"]], body["about"], unpack_verdict(body["verdict"]), event.time)
-            case EventKind.PLAN:
-                if body["subgoal"] is None:
-                    self.members[body["member"]].no_plan_reason = body.get("reason", "")
-                if body["actions"] is not None:
-                    subgoal = None if body["subgoal"] is None else ledger.get_text(body["subgoal"])
-                    executable = PlanRun(unpack_actions(body["actions"]))
-                    self.open_plans[event.seq] = ActivePlan(event.seq, body["member"], executable, subgoal, body["question"])
-            case EventKind.DRAW if body["plan"] is None:  # nobody has one, and these are asked why
-                for index in body["asked"]:
+            case VerdictEvent():
+                self._apply_verdict(self.members[data.member], data.about, data.verdict, event.time)
+            case PlanEvent():
+                if data.subgoal is None:
+                    self.members[data.member].no_plan_reason = data.reason
+                if data.actions is not None:
+                    subgoal = None if data.subgoal is None else ledger.get_text(data.subgoal)
+                    executable, aim = PlanRun(data.actions), data.aim or ("goal" if subgoal is None else "subgoal")
+                    plan = ActivePlan(event.seq, data.member, executable, subgoal, data.question, aim=aim)
+                    self.open_plans[event.seq] = plan
+            case NoPlanEvent():
+                for index in data.members:
                     self.members[index].trigger, self.members[index].reflected_at = Trigger.NO_PLAN, self.n_actions
-            case EventKind.DRAW:
+            case DrawEvent():
                 self.n_draws += 1
-                self.active_plan = self.open_plans[body["plan"]]
-                self.active_plan.predictions = unpack_planned(body)
+                self.active_plan = self.open_plans[data.plan_seq]
+                self.active_plan.predictions = data.predictions
                 self.open_plans.clear()
-            case EventKind.CALL:
-                self._apply_call(event)
-            case EventKind.NOTE:
-                if body.get("by") != "probe":  # of an agent's confinement: for people
-                    self.notes.append(body["text"])
-            case EventKind.CLOSE:
-                self.outcome = RunOutcome(body["outcome"])
-            case EventKind.OPEN:
-                self.caps = Caps(**body["caps"]) if "caps" in body else Caps.from_settings(body["run"])
+            case CallEvent():
+                self._apply_call(data)
+            case NoteEvent():
+                if data.author != CONFINEMENT_PROBE:  # of an agent's confinement: for people
+                    self.notes.append(data.text)
+            case CloseEvent():
+                self.outcome = data.outcome
+            case OpenEvent():
+                self.caps = data.caps or Caps.from_settings(data.run.values)
 
-    def _apply_call(self, event: Event) -> None:
-        body = event.body
-        if body["op"] != "door":  # what somebody asked of the run cost nothing
-            self.spending.add_call(body.get("receipt", {}))
-        if "request" in body:  # an inner call, of the model behind a mind (MindTools)
-            if body["answer"] is not None:
-                self.members[body["member"]].cached_exchanges.setdefault(body["request"], []).append(body["answer"])
-        elif body["op"] in MIND_OPERATIONS and body["answer"] is not None:
-            caller: Member = self.members[body["member"]]
+    def _apply_intent(self, seq: int, intent: IntendEvent) -> None:
+        self.intent = Intent(seq, intent.action, intent.kind, intent.member, intent.plan_seq, intent.question, intent.predictions)
+        if intent.kind is ActionKind.PROBE and intent.member not in intent.predictions:
+            self.n_unpredicted += 1
+        assert intent.member is None or 0 <= intent.member < len(self.members), "there is no such member"
+        for member in self.members:  # whoever acts: what was answered before is an answer to another record
+            member.clear_pending()
+
+    def _apply_call(self, call: CallEvent) -> None:
+        if not call.is_command:  # what somebody asked of the run cost nothing
+            self.spending.add_call(call.receipt)
+        if call.answer is None:
+            return
+        caller = self.members[call.member]
+        if call.request is not None:  # an inner call, of the model behind a mind (MindTools.exchange)
+            assert isinstance(call.answer, str), "the answer of a model is a text"
+            caller.cached_exchanges.setdefault(call.request, []).append(call.answer)
+        elif call.is_mind_call:
             caller.n_calls += 1
-            caller.pending_answers[body["op"]] = event
+            caller.pending_answers[call.op] = call.answer
             caller.cached_exchanges.clear()
 
-    def _apply_observation(self, event: Event, ledger: Ledger) -> None:
-        action, observation = unpack_action(event.body["action"]), read_observation(ledger, event.body)
+    def _apply_observation(self, data: ObserveEvent, ledger: Ledger) -> None:
+        action, observation = data.action, load_observation(ledger, data)
         level, opens_trajectory = self.record.level, action is None or action == RESET
-        if event.body["trajectory"] != len(self.record) - (not opens_trajectory):
+        if data.trajectory != len(self.record) - (not opens_trajectory):
             raise ValueError("it belongs to another trajectory")
         self.record.extend(action, observation)
-        self.n_unpredicted += event.body.get("unclaimed") is True
+        self.n_unpredicted += data.is_unclaimed
         self.open_plans.clear()
         if action is None:
             return
@@ -241,9 +245,12 @@ class State:
         if self.active_plan is not None:
             follows_plan = intent is not None and intent.plan_seq == self.active_plan.plan_seq
             self.active_plan.n_sent += follows_plan
+            prediction = intent.predictions.get(self.active_plan.member) if intent is not None else None
+            if is_left_open(prediction, observation):
+                self.active_plan.n_open = self.active_plan.n_sent
             is_done = self.active_plan.executable.is_finished(self.active_plan.n_sent)
             if is_done or not follows_plan or action == RESET or observation.status is not Status.RUNNING:
-                self.active_plan = None
+                self._end_plan()
         for member in self.members:
             member.n_explore_refusals, member.explore_refusal, member.n_faults = 0, "", 0
             member.should_simplify |= is_completed and not self.record.is_won
@@ -258,7 +265,8 @@ class State:
                 member.peer_actions.append(PeerAction(self.n_actions, intent.member, intent.kind.value, (action,)))
 
     def _apply_verdict(self, member: Member, about: str, verdict: Verdict, timestamp: float) -> None:
-        """about: `proposal` (the gate's answer to one), `prediction` (it was wrong), `explore` (its answer could not be used)."""
+        """about: `proposal` (the gate's answer to one), `prediction` (it was wrong), `explore` (its answer could not be used),
+        `plan` (it no longer ends in its aim, after what was seen)."""
         member.clear_pending()
         match about:
             case "prediction":
@@ -266,7 +274,13 @@ class State:
                 member.n_faults += verdict.fault is not None
                 self.n_mismatches += 1
                 if self.active_plan is not None and self.active_plan.member == member.index:
-                    self.active_plan = None
+                    self._end_plan()
+            case "plan":
+                assert self.active_plan is not None and self.active_plan.member == member.index, "no plan of its is followed"
+                self._end_plan(is_changed=True)
+                if member.n_changed_plans >= MAX_CHANGED_PLANS:
+                    member.trigger, member.n_refusals = member.trigger or Trigger.UNCLAIMED_END, 0
+                    member.n_changed_plans = 0
             case "explore":
                 member.n_explore_refusals += 1
                 member.explore_refusal = verdict.reason
@@ -275,6 +289,14 @@ class State:
                 _, proposal = member.proposal
                 member.proposal = None
                 self._apply_proposal_verdict(member, proposal, verdict, timestamp)
+
+    def _end_plan(self, *, is_changed: bool = False) -> None:
+        """The plan is followed no further. is_changed: for what was seen had changed where it leads."""
+        assert self.active_plan is not None
+        driver: Member = self.members[self.active_plan.member]
+        if self.active_plan.aim == "goal":
+            driver.n_changed_plans = driver.n_changed_plans + 1 if is_changed else 0
+        self.active_plan = None
 
     def _apply_proposal_verdict(self, member: Member, proposal: Proposal, verdict: Verdict, timestamp: float) -> None:
         candidate = proposal.apply_to(member.hypothesis)
@@ -297,7 +319,7 @@ class State:
                 AcceptedVersion(member.index, member.version, candidate, proposal.diagnosis or proposal.decision.value, timestamp)
             )
             if self.active_plan is not None and self.active_plan.member == member.index:
-                self.active_plan = None
+                self._end_plan()
         member.hypothesis, member.admissible, member.n_refusals = candidate, True, 0
         if is_simplifying or proposal.decision is Decision.SIMPLIFY:
             member.trigger, member.should_simplify, member.simplified_bytes = None, False, _count_description_bytes(member)
@@ -309,9 +331,14 @@ class State:
         member.should_simplify = False
 
 
-def _ends_unclaimed(prediction: RecordedPrediction | None, status: Status) -> bool:
+def is_left_open(prediction: PredictedOutcome | None, observation: Observation) -> bool:
+    """Say whether a step may have shown more than was predicted: a cell or the status was left open, or there is an animation."""
+    return (prediction is not None and not prediction.is_whole) or len(observation.frames) > 1
+
+
+def _ends_unclaimed(prediction: PredictedOutcome | None, status: Status) -> bool:
     """Whether the level ended as a prediction had left possible and did not claim."""
-    return prediction is not None and status in (Status.OVER, Status.COMPLETED) and bool(prediction.alternatives)
+    return prediction is not None and status in (Status.OVER, Status.COMPLETED) and len(prediction.statuses) > 1
 
 
 def fold_events(ledger: Ledger) -> State:
@@ -323,6 +350,8 @@ def fold_events(ledger: Ledger) -> State:
     for event in ledger:
         try:
             state.apply(event, ledger)
+        except MalformedEventError:
+            raise
         except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
             message = f"Event {event.seq} ({event.kind}) does not follow from those before it ({type(error).__name__}: {error})"
             raise UsageError(f"{message}; the ledger was written by another version, or altered.") from error

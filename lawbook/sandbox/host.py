@@ -84,6 +84,7 @@ class Host:
         worker = program.start_worker()
         if isinstance(worker, ProgramError):
             return worker
+        program.has_update = worker.has_update
         worker.close()
         return program
 
@@ -124,6 +125,8 @@ class Program:
     def __init__(self, host: Host, files: Mapping[str, str], open_rules: Collection[int] | None = None) -> None:
         self.open_rules = None if open_rules is None else frozenset(open_rules)
         self.files = {name: strip_comments(text) for name, text in files.items()}
+        self.has_update = False
+        """Whether it takes in what was seen (`update`); only where it may leave things open."""
         self._host = host
 
     def start_worker(self, *, twin: bool = False) -> Worker | ProgramError:

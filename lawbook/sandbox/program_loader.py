@@ -15,6 +15,8 @@ from lawbook.sandbox.return_types import ContractError, as_bool
 
 REQUIRED = ("initial_state", "step", "render", "is_goal")
 OPTIONAL = ("is_over", "actions", "key", "heuristic", "plan")
+UPDATE = "update"
+"""Optional too where programs may leave things open; under other protocols a function of that name is the program's own."""
 
 
 class Engine:
@@ -29,10 +31,11 @@ class Engine:
     key: Callable[[Any], Any] | None
     heuristic: Callable[[Any], Any] | None
     plan: Callable[[Any], Any] | None
+    update: Callable[[Any, Mapping[str, Any]], Any] | None = None
 
-    def __init__(self, module: ModuleType, file: str) -> None:
+    def __init__(self, module: ModuleType, file: str, *, may_update: bool = False) -> None:
         """Raise ContractError (kind load) when a function is missing or is none."""
-        for name in (*REQUIRED, *OPTIONAL):
+        for name in (*REQUIRED, *OPTIONAL, *([UPDATE] if may_update else [])):
             function = getattr(module, name, None)
             if function is None and name in REQUIRED:
                 raise ContractError("load", f"{file} does not define {name}; the contract asks for {', '.join(REQUIRED)}.")
@@ -42,7 +45,7 @@ class Engine:
         self.globals = vars(module)
 
 
-def load_program(files: Mapping[str, str], engine: str) -> Engine:
+def load_program(files: Mapping[str, str], engine: str, *, may_update: bool = False) -> Engine:
     """Import the module in the file `engine`, with the other files as modules beside it. Raises whatever the program raises."""
     if engine not in files:
         raise ContractError("load", f"There is no file {engine}.")
@@ -51,7 +54,7 @@ def load_program(files: Mapping[str, str], engine: str) -> Engine:
         if name in sys.stdlib_module_names or name in ("numpy", "perception"):
             raise ContractError("load", f"{file} has the name of a module of Python, or of numpy or perception; rename it.")
     sys.meta_path.insert(0, _SourceImporter(files))
-    return Engine(importlib.import_module(engine.removesuffix(".py")), engine)
+    return Engine(importlib.import_module(engine.removesuffix(".py")), engine, may_update=may_update)
 
 
 def compile_subgoal(source: str, engine: Engine) -> Callable[[Any], bool]:

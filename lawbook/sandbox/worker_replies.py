@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,9 @@ OpenFrames = Mapping[int, Frame]
 """By number of a rendering: its cells that are left open, H x W uint8, 0 where claimed, k under rule Uk."""
 Alternatives = Mapping[int, frozenset[Status]]
 """By number of a rendering: statuses that are left possible besides its own."""
-ReplayCheck = Callable[[int, npt.NDArray[np.uint8], Sequence[Status], OpenFrames, Alternatives], bool]
+ReplayCheck = Callable[..., bool]
+"""Called with the number of the first of some renderings, their frames (k x H x W uint8) and statuses; and with OpenFrames and
+Alternatives where a program may leave things open. False: enough was seen."""
 
 FAULT_KINDS = ("load", "exception", "memory", "shape", "type", "exit", "forbidden", "subgoal")
 _STATUSES = tuple(Status(value) for value in STATUSES)
@@ -67,7 +69,7 @@ class BrokenReplyError(Exception):
 
 
 class ReplayReceiver:
-    """The part of a replay that has been taken so far."""
+    """The part of a replay of `n_total` renderings that has been taken so far."""
 
     def __init__(self, ring: FrameRing, n_total: int, check: ReplayCheck | None, open_rules: Collection[int] | None = None) -> None:
         self._open_rules = open_rules
@@ -82,13 +84,13 @@ class ReplayReceiver:
         self._check = check
         ring.n_done[0] = 0
 
-    def can_take(self, upto: Any) -> bool:
-        """Return whether an honest worker can have shown `upto` frames by now."""
-        return type(upto) is int and self.n_received <= upto <= min(self.n_total, self.n_received + self.ring.capacity)
+    def can_take(self, upto: Any, most: int) -> bool:
+        """Return whether an honest worker can have shown `upto` frames by now. most: as many as it was asked for."""
+        return type(upto) is int and self.n_received <= upto <= min(most, self.n_received + self.ring.capacity)
 
     def take(self, upto: int) -> None:
         """Copy what was shown (the worker could change it while we look) and let `check` look. Raises BrokenReplyError."""
-        first = self.n_received
+        first, upto = self.n_received, min(upto, self.n_total)
         while self.n_received < upto:
             slot = self.n_received % self.ring.capacity
             count = min(upto - self.n_received, self.ring.capacity - slot)
@@ -102,7 +104,8 @@ class ReplayReceiver:
             self.n_received += count
         if self._check is not None and upto > first and not self.stopped:
             frames, statuses = self.frames[first:upto], self.statuses[first:]
-            self.stopped = not self._check(first, frames, statuses, self.open_frames, self.alternatives)
+            left_open = () if self._open_rules is None else (self.open_frames, self.alternatives)
+            self.stopped = not self._check(first, frames, statuses, *left_open)
 
     def _take_open(self, number: int, slot: int, code: int) -> None:
         """Take in a status code that may be of a set, and the cells left open. Raises BrokenReplyError."""
@@ -115,8 +118,10 @@ class ReplayReceiver:
 
 
 def take_open_cells(frame: Frame, open_cells: Frame, open_rules: Collection[int]) -> Frame:
-    """Take a private copy of the cells that a rendering leaves open; `frame` is made 0 there. Raises BrokenReplyError for a rule that is
-    not there: an honest worker has refused that."""
+    """Take a private copy of the cells that a rendering leaves open; `frame` is made 0 there.
+
+    Raises BrokenReplyError for a rule that is not there: an honest worker has refused that.
+    """
     plane = open_cells.copy()
     if not set(np.unique(plane).tolist()) <= {0, *open_rules}:
         raise BrokenReplyError

@@ -1,11 +1,16 @@
-"""Inside the sandbox: serves one program to the run process. Sees first observations and actions, never what they led to."""
+"""Inside the sandbox: serves one program to the run process.
+
+Sees first observations and actions; what an action led to only after the prediction of it has been taken, for `update`.
+"""
 
 from __future__ import annotations
 
 import mmap
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -41,6 +46,8 @@ class ProgramServer:
         self._sources: dict[str, str] = {}
         self._engine: Engine
         self._state: Any = None
+        self._rolled: Any = None
+        self._shape: tuple[int, ...] = ()
         self._ring: FrameRing
         self._available: list[int] = []
         self._open_rules: frozenset[int] | None = None
@@ -84,26 +91,30 @@ class ProgramServer:
     def _load(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
         self._sources = dict(request["files"])
         self._open_rules = None if request["open"] is None else frozenset(request["open"])
-        self._engine = load_program(self._sources, request["engine"])
-        return {}
+        self._engine = load_program(self._sources, request["engine"], may_update=self._open_rules is not None)
+        return {"updates": self._engine.update is not None}
 
     def _replay(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
-        shape = tuple(request["shape"])
-        self._ring = ring = FrameRing(self._memory, shape)
-        self._available = request["available"]
-        first_frame = np.frombuffer(blobs[0], dtype=np.uint8).reshape(shape)  # read-only, because bytes are
-        observation = {"frame": first_frame, "level": request["level"], "available_actions": tuple(request["available"])}
-        index, n_unacknowledged = 0, 0
+        """Step over `actions`, from a new start (`start`) or from where the program stands, and write renderings into the ring.
+
+        from: the number of the first action's rendering. observations: what is handed to update before each action, and after the
+        last; null: nothing. keep: False leaves the program standing where it stood.
+        """
+        first, n_unacknowledged = request["from"], 0
+        n_shown = 0 if request["start"] else first
         try:
-            self._visited = []
-            state = self._engine.initial_state(observation)
-            hash(state)
-            self._write_to_ring(state, 0)
-            step, write_to_ring, chunk_frames = self._engine.step, self._write_to_ring, ring.chunk_frames
+            frames = iter(blobs)
+            state = self._state if request["start"] is None else self._initialise(request["start"], frames)
+            n_shown = first
+            step, write_to_ring = self._engine.step, self._write_to_ring
+            update: Callable[[Any, Mapping[str, Any]], Any] = self._update_state
             if request["twice"]:
-                step = _make_double_step(step)
-            chunk_end, report_at, is_open = chunk_frames, _now() + REPORT_SECONDS, self._open_rules is not None
-            for index, action in enumerate(_decode_actions(request["actions"]), 1):
+                step, update = _make_double(step), _make_double(update)
+            observations = [self._read_observation(row, frames) for row in request["observations"]]
+            last_observation = observations.pop() if len(observations) > len(request["actions"]) else None
+            chunk_frames, is_open = self._ring.chunk_frames, self._open_rules is not None
+            chunk_end, report_at = max(first - 1, 0) + chunk_frames, _now() + REPORT_SECONDS
+            for index, (action, observation) in enumerate(zip_longest(_decode_actions(request["actions"]), observations), first):
                 if index == chunk_end or _now() > report_at:
                     hash(state)
                     ipc.send(self._sock, {"n": request["n"], "upto": index})
@@ -112,20 +123,57 @@ class ProgramServer:
                         n_unacknowledged -= 1
                         self._wait_for_go()
                     chunk_end, report_at = index + chunk_frames, _now() + REPORT_SECONDS
-                if is_open:
+                if observation is not None:
+                    state = update(state, observation)
+                if is_open and request["keep"]:
                     self._visited.append(state)
                 state = step(state, action)
                 write_to_ring(state, index)
+                n_shown = index + 1
+            if last_observation is not None:
+                state = update(state, last_observation)
             hash(state)
-            self._state = state
-            reply: dict[str, Any] = {"upto": index + 1, "done": True}
+            if request["keep"]:
+                self._state = state
+            else:
+                self._rolled = state
+            reply: dict[str, Any] = {"upto": n_shown, "done": True}
         except StoppedError:
-            return {"upto": index, "done": True}
+            return {"upto": n_shown, "done": True}
         except ipc.BrokenConnectionError:
             raise
         except BaseException as error:
-            reply = {"upto": index, "done": True, "fault": describe_error(error, self._sources)}
+            reply = {"upto": n_shown, "done": True, "fault": describe_error(error, self._sources)}
         return reply
+
+    def _initialise(self, start: dict[str, Any], frames: Iterator[bytes]) -> Any:
+        """The state of a new start, its rendering in the ring."""
+        self._shape = shape = tuple(start["shape"])
+        self._ring, self._visited, self._available = FrameRing(self._memory, shape), [], start["available"]
+        animation = [np.frombuffer(next(frames), dtype=np.uint8).reshape(shape) for _ in range(start["frames"])]
+        observation = {"frame": animation[-1], "level": start["level"], "available_actions": tuple(start["available"])}
+        if self._open_rules is not None:
+            observation["frames"] = tuple(animation)
+        state = self._engine.initial_state(observation)
+        hash(state)
+        self._write_to_ring(state, 0)
+        return state
+
+    def _read_observation(self, row: list[Any] | None, frames: Iterator[bytes]) -> Mapping[str, Any] | None:
+        """What a program is shown of a step: nothing of it can be written to (the frames are bytes, and bytes are read-only)."""
+        if row is None:
+            return None
+        n_frames, level, available = row
+        animation = tuple(np.frombuffer(next(frames), dtype=np.uint8).reshape(self._shape) for _ in range(n_frames))
+        return MappingProxyType(
+            {"frame": animation[-1], "frames": animation, "level": level, "available_actions": tuple(available)}
+        )
+
+    def _update_state(self, state: Any, observation: Mapping[str, Any]) -> Any:
+        assert self._engine.update is not None
+        state = self._engine.update(state, observation)
+        hash(state)
+        return state
 
     def _wait_for_go(self) -> None:
         if not ipc.receive(self._sock)[0]["go"]:
@@ -173,6 +221,9 @@ class ProgramServer:
         return _SET_CODES[frozenset(possible)]
 
     def _step(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
+        observation = self._read_observation(request["observation"], iter(blobs))
+        if observation is not None:
+            self._state = self._update_state(self._state, observation)
         self._state = self._engine.step(self._state, Action(*request["action"]))
         hash(self._state)
         self._write_to_ring(self._state, 0)
@@ -180,7 +231,7 @@ class ProgramServer:
 
     def _check_goal(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
         goal = self._compile_goal(request) or self._engine.is_goal
-        result = goal(self._state)
+        result = goal(self._rolled if request["rolled"] else self._state)
         return {"holds": as_bool(result, goal) if self._open_rules is None else as_optional_bool(result, goal)}
 
     def _search(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
@@ -216,12 +267,12 @@ class ProgramServer:
         return compile_subgoal(request["goal"], self._engine)
 
 
-def _make_double_step(step: Callable[[Any, Action], Any]) -> Callable[[Any, Action], Any]:
-    def step_twice(state: Any, action: Action) -> Any:
-        step(state, action)
-        return step(state, action)
+def _make_double[T](function: Callable[[Any, T], Any]) -> Callable[[Any, T], Any]:
+    def call_twice(state: Any, argument: T) -> Any:
+        function(state, argument)
+        return function(state, argument)
 
-    return step_twice
+    return call_twice
 
 
 def _decode_actions(rows: Sequence[Sequence[int | None]]) -> list[Action]:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lawbook.core.record import RESET, Action, Status
+from lawbook.core.results import RunOutcome
 from lawbook.errors import UsageError
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import CloseEvent, EventKind, IntendEvent, ObserveEvent, OpenEvent
+from lawbook.ledger.ledger import Ledger
 from lawbook.scoring.rhae import LevelResult, game_score
 
 
@@ -146,37 +148,36 @@ class RunScore:
 
 def count_run(ledger: Ledger) -> tuple[ScoreCounter, RunScore]:
     """Count a run. Reads no frame. Raises UsageError when the ledger has no opening or no first observation."""
-    opening = outcome = None
+    opening: OpenEvent | None = None
+    outcome: RunOutcome | None = None
     counter, has_pending_action = ScoreCounter(None), False
     for event in ledger.read_events([EventKind.OPEN, EventKind.INTEND, EventKind.OBSERVE, EventKind.CLOSE]):
-        body = event.body
-        match event.kind:
-            case EventKind.OPEN if opening is None:
-                opening = body
-                counter = ScoreCounter(body["spec"]["levels"], competition="mode=competition" in body["run"]["world"])
-            case EventKind.INTEND:
+        match event.data:
+            case OpenEvent() as data if opening is None:
+                opening = data
+                counter = ScoreCounter(data.spec.levels, competition="mode=competition" in data.run.world)
+            case IntendEvent():
                 has_pending_action = True
-            case EventKind.OBSERVE if body["action"] is None:
+            case ObserveEvent(action=None):
                 counter.start_play()
-            case EventKind.OBSERVE:
+            case ObserveEvent(action=Action() as action, status=status, level=level):
                 has_pending_action = False
-                counter.add(Action(*body["action"]), Status(body["status"]), body["level"])
-            case EventKind.CLOSE:
-                outcome = body["outcome"]
+                counter.add(action, status, level)
+            case CloseEvent() as closing:
+                outcome = closing.outcome
     if opening is None or not counter.plays:
         raise UsageError("This run ended before it began; there is nothing to score.")
-    if has_pending_action and outcome == "in_doubt":
+    if has_pending_action and outcome is RunOutcome.IN_DOUBT:
         counter.add_unanswered_action()
-    run, spec = opening["run"], opening["spec"]
-    baselines = spec["baselines"]
+    run, spec = opening.run, opening.spec
     run_score = RunScore(
-        world=run["world"],
-        mind=run["mind"],
-        protocol=run["protocol"],
-        seed=run["seed"],
-        levels=spec["levels"],
-        baselines=None if baselines is None else tuple(baselines),
-        baseline=spec["baseline"],
+        world=run.world,
+        mind=run.mind,
+        protocol=run.protocol,
+        seed=run.seed,
+        levels=spec.levels,
+        baselines=spec.baselines,
+        baseline=spec.baseline,
         plays=tuple(counter.plays),
         outcome=outcome,
     )

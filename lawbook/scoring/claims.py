@@ -10,8 +10,9 @@ import numpy as np
 
 from lawbook.core.record import RESET, Action, Frame, Observation, Status
 from lawbook.core.results import Prediction
-from lawbook.ledger.codec import RecordedPrediction, unpack_action
-from lawbook.ledger.ledger import EventKind, Ledger, read_observation
+from lawbook.ledger.contents import load_observation, load_prediction
+from lawbook.ledger.events import EventKind, IntendEvent, ObserveEvent
+from lawbook.ledger.ledger import Ledger
 
 
 @dataclass
@@ -118,11 +119,11 @@ def read_predicted_steps(ledger: Ledger, member: int = 0) -> Iterator[PredictedS
     prediction: Prediction | None = None
     last: Observation | None = None
     for event in ledger.read_events([EventKind.INTEND, EventKind.OBSERVE]):
-        if event.kind is EventKind.INTEND:
-            packed = event.body["predictions"].get(str(member))
-            prediction = None if packed is None else RecordedPrediction.unpack(packed).load(ledger)
-            continue
-        action, observation = unpack_action(event.body["action"]), read_observation(ledger, event.body)
-        if action is not None and action != RESET and last is not None:
-            yield PredictedStep(last.level, last.frame, action, prediction, observation)
-        prediction, last = None, observation
+        match event.data:
+            case IntendEvent(predictions=predictions):
+                prediction = load_prediction(ledger, predictions[member]) if member in predictions else None
+            case ObserveEvent(action=action) as data:
+                observation = load_observation(ledger, data)
+                if action is not None and action != RESET and last is not None:
+                    yield PredictedStep(last.level, last.frame, action, prediction, observation)
+                prediction, last = None, observation

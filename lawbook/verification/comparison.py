@@ -48,7 +48,7 @@ def is_frame_right(prediction: Prediction, frame: Frame) -> bool:
 
 
 def are_compatible(first: Prediction, second: Prediction) -> bool:
-    """Say whether one observation could bear out both: no cell that both claim differs, and some status is left possible by both."""
+    """Say whether one observation could bear out both: no cell that both claim differs, and both leave some status possible."""
     shared = first.statuses & second.statuses
     if not shared:
         return False

@@ -60,9 +60,13 @@ class DeterminismChecker:
     Told of every reset, it knows how each level begins. One that begins otherwise is named and no contradiction: what came before
     the reset was another history (a game may draw its levels by chance, one after the other, from one seed), and a program is
     given the start of every trajectory. How a level shows itself when the one before it is completed belongs to that step.
+
+    sees_animation: a history begins with all frames that led to the start, as programs are shown them then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, sees_animation: bool = False) -> None:
+        self._sees_animation = sees_animation
+        self.has_contradiction = False
         self._openings: dict[int, _StepOutcome | None] = {}
         self._outcomes: dict[bytes, _StepOutcome] = {}
         self._trajectory = -1
@@ -88,6 +92,8 @@ class DeterminismChecker:
         if trajectory != self._trajectory:
             self._trajectory, self._step = trajectory, 0
             self._history = _hash(repr((first.level, first.frame.shape, first.available)).encode(), first.frame.tobytes())
+            if self._sees_animation:
+                self._history = _hash(self._history, *(frame.tobytes() for frame in first.frames[:-1]))
         self._step += 1
         self._history = _hash(self._history, repr(tuple(action)).encode())
         if observation.status is Status.TRUNCATED:
@@ -102,6 +108,7 @@ class DeterminismChecker:
             f"{outcome.trajectory}, "
             f"but {_describe_difference(earlier, outcome)}."
         )
+        self.has_contradiction = True
         return Contradiction((earlier.trajectory, earlier.step), (outcome.trajectory, outcome.step), sentence)
 
 

@@ -102,7 +102,7 @@ def _load_run(name: str, path: Path, colour: str) -> _ComparedRun:
             (member.hypothesis for member in run_index.state.members if member.admissible), run_index.state.members[0].hypothesis
         )
         rulebook = hypothesis.rulebook if hypothesis else ""
-        return _ComparedRun(name, metrics, run_index.opening.spec["palette"], frame, rulebook, colour, False)
+        return _ComparedRun(name, metrics, run_index.opening.spec.palette, frame, rulebook, colour, False)
 
 
 def _compare_metrics(runs: Sequence[_ComparedRun]) -> Iterator[tuple[str, list[tuple[str, bool]]]]:

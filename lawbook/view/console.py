@@ -11,7 +11,7 @@ class Terminal(Console):
     """As rich's own, which would end the process, and with it a run that somebody is playing."""
 
     def on_broken_pipe(self) -> None:
-        """Raise BrokenPipeError where rich would end the process: whoever reads our output has left."""
+        """Fall silent, where rich would end the process: whoever reads our output has left."""
         self.quiet = True
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, self.file.fileno())  # what is still buffered goes nowhere, or Python would complain at exit

@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from lawbook.core.hypothesis import Decision, Hypothesis
-from lawbook.core.record import Action, Status
+from lawbook.core.record import Action, ActionKind, Status
 from lawbook.core.results import Counterexample, Verdict, VerdictKind
-from lawbook.runs.state import ActionKind
+from lawbook.ledger.events import AGENT_OP, COMMAND_OP, PERSON, IntendEvent, PlanEvent
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.view.formatting import extract_first_sentence, format_count, format_one_line
 from lawbook.view.rulebook_diff import RuleChange, compare_rulebooks
 
@@ -36,31 +37,31 @@ class DisplayEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOpened(DisplayEvent):
-    """run, spec, versions, sandbox: as the OPEN event has them."""
+    """run, spec, versions: as the opening has them. sandbox_level: of the sandbox, empty where none is told of."""
 
-    run: Mapping[str, Any]
-    spec: Mapping[str, Any]
+    run: RecordedSettings
+    spec: RecordedSpec
     versions: Mapping[str, str] = field(default_factory=dict)
-    sandbox: Mapping[str, Any] = field(default_factory=dict)
+    sandbox_level: str = ""
 
     @property
     def line(self) -> str:
-        run_fields, (height, width) = self.run, self.spec["shape"]
-        levels = format_count(self.spec["levels"], "level") if self.spec["levels"] else "levels unknown"
+        run, (height, width) = self.run, self.spec.shape
+        levels = format_count(self.spec.levels, "level") if self.spec.levels else "levels unknown"
         return format_one_line(
-            f"{run_fields['world']}: {height} x {width} cells, {len(self.spec['actions'])} actions, {levels}; "
-            f"{run_fields['mind']} under {run_fields['protocol']}, budget {run_fields['budget']}"
+            f"{run.world}: {height} x {width} cells, {len(self.spec.actions)} actions, {levels}; "
+            f"{run.mind} under {run.protocol}, budget {run.budget}"
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepTaken(DisplayEvent):
-    """An action and what came back. intent: the INTEND body. frames, level, status: of the observation; previous_frame: the
-    settled frame before it. exact_by_member: member -> whether its prediction came true (None: not compared). level_before: the
-    level it was sent in."""
+    """An action and what came back. intent: how it was announced. frames, level, status: of the observation;
+    previous_frame: the settled one before it. exact_by_member: member -> whether its prediction came true (None: not compared).
+    level_before: the level it was sent in."""
 
     action: Action
-    intent: Mapping[str, Any]
+    intent: IntendEvent
     frames: tuple[str, ...]
     previous_frame: str
     status: Status
@@ -75,7 +76,7 @@ class StepTaken(DisplayEvent):
 
     @property
     def action_kind(self) -> ActionKind:
-        return ActionKind(self.intent["sort"])
+        return self.intent.kind
 
     @property
     def line(self) -> str:
@@ -86,7 +87,7 @@ class StepTaken(DisplayEvent):
                 return f"game over after action {self.action}"
             case Status.TRUNCATED:
                 return f"the world broke off after action {self.action} (its own time limit)"
-        question = self.intent["question"]
+        question = self.intent.question
         if self.action_kind is ActionKind.PROBE:
             return f"probe {self.action}: {format_one_line(question)}" if question else ""
         return f"reset: {format_one_line(question)}" if self.action_kind is ActionKind.RESET else ""
@@ -134,7 +135,7 @@ class ProposalJudged(DisplayEvent):
             return f"{self.member_label}{self.decision} {self.refusal_label}: {extract_first_sentence(self.verdict.reason, 300)}"
         if self.version is None:
             return ""
-        marks = [f"{change.mark}{change.name}" for change in self.changes if change.mark != " " and change.name.startswith("R")]
+        marks = [f"{one.mark}{one.name}" for one in self.changes if one.mark != " " and one.name.startswith(("R", "U"))]
         if self.old_hypothesis is None:
             rule_changes = f" {format_count(len(marks), 'rule')};"
         else:
@@ -180,28 +181,33 @@ class PredictionFailed(DisplayEvent):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanStarted(DisplayEvent):
-    """The plan that is followed next. plan: its PLAN body; plan_seq: its event, which the INTENDs of its actions name;
-    classes: members by identical plans; drawn: which class; predicted_frames: ids of the frames it is predicted to show, where
-    they are on record."""
+    """The plan that is followed next. plan: as it was found; plan_seq: its event, which the INTENDs of its actions name;
+    classes: members by identical plans; drawn: which class; ahead: ids of the frames it is predicted to show, where they are on
+    record."""
 
-    plan_body: Mapping[str, Any]
+    plan: PlanEvent
     plan_seq: int
-    classes: list[list[int]]
+    classes: tuple[tuple[int, ...], ...]
     drawn_class: int
     predicted_frames: tuple[str, ...] = ()
 
     @property
+    def n_actions(self) -> int:
+        """How many actions it has."""
+        return len(self.plan.actions or ())
+
+    @property
     def line(self) -> str:
-        certificate = ", certified shortest" if self.plan_body["certified"] else ""
-        if self.plan_body["subgoal"] is None:
+        certificate = ", certified shortest" if self.plan.certified else ""
+        if self.plan.subgoal is None:
             target = "the goal"
         else:
-            target = format_one_line(self.plan_body["question"]) or "a subgoal"
-        return f"a plan of {format_count(len(self.plan_body['actions']), 'action')}{certificate}: {target}"
+            target = format_one_line(self.plan.question) or "a subgoal"
+        return f"a plan of {format_count(self.n_actions, 'action')}{certificate}: {target}"
 
     @property
     def mood(self) -> str:
-        return "busy" if self.plan_body["subgoal"] is None else "ask"
+        return "busy" if self.plan.subgoal is None else "ask"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +235,7 @@ class MindCalled(DisplayEvent):
     @property
     def has_failed(self) -> bool:
         """A mind was asked and did not answer. What an agent did at its door, or cost, is no question to a mind."""
-        return not self.answered and self.op not in ("door", "coder")
+        return not self.answered and self.op not in (COMMAND_OP, AGENT_OP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +248,7 @@ class NoteAdded(DisplayEvent):
 
     @property
     def line(self) -> str:
-        return format_one_line(f"a person says: {self.text}" if self.author == "person" else self.text, 300)
+        return format_one_line(f"a person says: {self.text}" if self.author == PERSON else self.text, 300)
 
     @property
     def mood(self) -> str:

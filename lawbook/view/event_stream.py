@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from lawbook.core.hypothesis import Proposal
-from lawbook.core.record import RESET, Action, Status
-from lawbook.ledger.codec import unpack_action, unpack_proposal, unpack_verdict
-from lawbook.ledger.ledger import Event, EventKind, Ledger
-from lawbook.runs.state import ActionKind, State
-from lawbook.verification.comparison import is_frame_comparable
+from lawbook.core.record import RESET, Action, ActionKind, Status
+from lawbook.ledger.contents import load_prediction, load_proposal
+from lawbook.ledger.events import (
+    CallEvent,
+    CloseEvent,
+    DrawEvent,
+    EventKind,
+    IntendEvent,
+    NoteEvent,
+    ObserveEvent,
+    OpenEvent,
+    PlanEvent,
+    PredictedOutcome,
+    ProposeEvent,
+    VerdictEvent,
+)
+from lawbook.ledger.ledger import Event, Ledger
+from lawbook.runs.state import State
+from lawbook.verification.comparison import is_frame_comparable, is_frame_right
 from lawbook.view.display_events import (
     DisplayEvent,
     MindCalled,
@@ -35,9 +49,9 @@ class DisplayEventBuilder:
         self._hypotheses = {member.index: member.hypothesis for member in state.members}
         self._versions = {member.index: member.version for member in state.members}
         self._n_proposals = sum(len(member.history) for member in state.members)
-        self._proposals: dict[int, tuple[Mapping[str, Any], Proposal]] = {}
-        self._plans: dict[int, Mapping[str, Any]] = {}
-        self._intent_body: Mapping[str, Any] | None = None
+        self._proposals: dict[int, tuple[ProposeEvent, Proposal]] = {}
+        self._plans: dict[int, PlanEvent] = {}
+        self._intent: IntendEvent | None = None
         self._step: StepTaken | None = None
         self._last_frame, self._level = "", 0
 
@@ -47,100 +61,97 @@ class DisplayEventBuilder:
             self._remember(event)
 
     def _remember(self, event: Event) -> None:
-        match event.kind:
-            case EventKind.PROPOSE:
-                self._proposals[event.body["member"]] = event.body, unpack_proposal(self.ledger, event.body)
-            case EventKind.PLAN:
-                self._plans[event.seq] = event.body
-            case EventKind.INTEND:
-                self._intent_body = event.body
-            case EventKind.OBSERVE:
-                self._last_frame, self._level, self._intent_body = event.body["frames"][-1], event.body["level"], None
+        match event.data:
+            case ProposeEvent() as proposed:
+                self._proposals[proposed.member] = proposed, load_proposal(self.ledger, proposed.proposal)
+            case PlanEvent() as plan:
+                self._plans[event.seq] = plan
+            case IntendEvent() as intent:
+                self._intent = intent
+            case ObserveEvent() as observed:
+                self._last_frame, self._level, self._intent = observed.frames[-1], observed.level, None
 
     def build(self, event: Event) -> DisplayEvent | None:
         """Return what this event tells, None when it only prepares something."""
-        body = event.body
         common_fields: dict[str, Any] = {"seq": event.seq, "time": event.time, "at": self.state.n_actions}
         display_event: DisplayEvent | None = None
-        match event.kind:
-            case EventKind.OPEN:
-                display_event = RunOpened(
-                    **common_fields, **{key: body[key] for key in ("run", "spec", "versions", "sandbox") if key in body}
-                )
-            case EventKind.OBSERVE:
-                display_event = self._step = self._build_step(common_fields, body)
-            case EventKind.VERDICT if body["about"] == "proposal":
-                display_event = self._build_proposal(common_fields, body)
-            case EventKind.VERDICT if body["about"] == "prediction":
-                display_event = self._build_mismatch(common_fields, body)
-            case EventKind.VERDICT:
-                display_event = NoteAdded(
-                    **common_fields, text=f"an exploration could not be used: {body['verdict']['reason']}", is_error=True
-                )
-            case EventKind.DRAW if body["plan"] in self._plans:
+        match event.data:
+            case OpenEvent() as opening:
+                display_event = make_opening(opening, **common_fields)
+            case ObserveEvent() as observed:
+                display_event = self._step = self._build_step(common_fields, observed)
+            case VerdictEvent(about="proposal") as judged:
+                display_event = self._build_proposal(common_fields, judged)
+            case VerdictEvent(about="prediction") as judged:
+                display_event = self._build_mismatch(common_fields, judged)
+            case VerdictEvent(about="plan", verdict=verdict):
+                display_event = NoteAdded(**common_fields, text=verdict.reason)
+            case VerdictEvent(verdict=verdict):
+                text = f"an exploration could not be used: {verdict.reason}"
+                display_event = NoteAdded(**common_fields, text=text, is_error=True)
+            case DrawEvent() as draw if draw.plan_seq in self._plans:
                 display_event = PlanStarted(
                     **common_fields,
-                    plan_body=self._plans[body["plan"]],
-                    plan_seq=body["plan"],
-                    classes=body["classes"],
-                    drawn_class=body["drawn"],
-                    predicted_frames=tuple(body.get("ahead", ())),
+                    plan=self._plans[draw.plan_seq],
+                    plan_seq=draw.plan_seq,
+                    classes=draw.classes,
+                    drawn_class=draw.class_index,
+                    predicted_frames=draw.predicted_frames or (),
                 )
-            case EventKind.CALL:
-                is_answered = body["answer"] is not None
+            case CallEvent() as call:
                 display_event = MindCalled(
                     **common_fields,
-                    member=body["member"],
-                    op=body["op"],
-                    answered=is_answered,
-                    seconds=body["seconds"],
-                    receipt=body["receipt"],
-                    is_model_call="request" in body,
+                    member=call.member,
+                    op=call.op,
+                    answered=call.answer is not None,
+                    seconds=call.seconds,
+                    receipt=call.receipt,
+                    is_model_call=call.is_model_call,
                 )
-            case EventKind.NOTE:
-                display_event = NoteAdded(**common_fields, text=body["text"], author=str(body.get("by", "")))
-            case EventKind.CLOSE:
-                display_event = RunEnded(**common_fields, outcome=body["outcome"], sentence=body["sentence"])
+            case NoteEvent() as note:
+                display_event = NoteAdded(**common_fields, text=note.text, author=note.author)
+            case CloseEvent() as closing:
+                display_event = RunEnded(**common_fields, outcome=closing.outcome.value, sentence=closing.sentence)
         self._remember(event)
         return display_event
 
     def _format_member_label(self, member: int) -> str:
         return f"member {member}: " if len(self.state.members) > 1 else ""
 
-    def _build_step(self, common_fields: dict[str, Any], body: Mapping[str, Any]) -> StepTaken | None:
-        action = unpack_action(body["action"])
+    def _build_step(self, common_fields: dict[str, Any], observed: ObserveEvent) -> StepTaken | None:
+        action, status, frame = observed.action, observed.status, observed.frames[-1]
         if action is None:
             return None
-        intent = self._intent_body or _make_recorded_intent(action)
-        status, frame = Status(body["status"]), body["frames"][-1]
+        intent = self._intent or _make_recorded_intent(action)
         return StepTaken(
             **common_fields,
             action=action,
             intent=intent,
-            frames=tuple(body["frames"]),
+            frames=observed.frames,
             previous_frame=self._last_frame,
             status=status,
-            level=body["level"],
+            level=observed.level,
             level_before=self._level,
-            exact_by_member={
-                int(index): self._is_exact(predicted_frame, predicted_status, frame, status)
-                for index, (predicted_frame, predicted_status) in intent["predictions"].items()
-            },
+            exact_by_member={index: self._is_exact(prediction, frame, status) for index, prediction in intent.predictions.items()},
         )
 
-    def _is_exact(self, predicted_frame: str, predicted_status: str, observed_frame: str, observed_status: Status) -> bool | None:
+    def _is_exact(self, prediction: PredictedOutcome, observed_frame: str, observed_status: Status) -> bool | None:
         """Did a prediction come true? Compared as the gate does, by content: identical frames have one id."""
         if observed_status is Status.TRUNCATED:
             return None
-        if "status" in self._compared_fields and predicted_status != observed_status:
+        if "status" in self._compared_fields and observed_status not in prediction.statuses:
             return False
-        return "frame" not in self._compared_fields or not is_frame_comparable(observed_status) or predicted_frame == observed_frame
+        if "frame" not in self._compared_fields or not is_frame_comparable(observed_status) or prediction.frame == observed_frame:
+            return True
+        if prediction.open_cells is None:
+            return False
+        return is_frame_right(load_prediction(self.ledger, prediction), self.ledger.get_frame(observed_frame))
 
-    def _build_proposal(self, common_fields: dict[str, Any], body: Mapping[str, Any]) -> ProposalJudged | None:
-        index: int = body["member"]
+    def _build_proposal(self, common_fields: dict[str, Any], judged: VerdictEvent) -> ProposalJudged | None:
+        index = judged.member
         if index not in self._proposals:
             return None
-        proposal_body, proposal = self._proposals.pop(index)
+        proposed, proposal = self._proposals.pop(index)
         member, before = self.state.members[index], self._hypotheses[index]
         is_new_version = member.version > self._versions[index]
         self._hypotheses[index], self._versions[index] = member.hypothesis, member.version
@@ -151,38 +162,47 @@ class DisplayEventBuilder:
             member=index,
             member_label=self._format_member_label(index),
             decision=proposal.decision,
-            trigger=proposal_body["why"],
+            trigger=proposed.trigger.value,
             diagnosis=proposal.diagnosis,
             old_hypothesis=before,
             new_hypothesis=proposal.apply_to(before),
-            verdict=unpack_verdict(body["verdict"]),
+            verdict=judged.verdict,
             version=member.version if is_new_version else None,
         )
 
-    def _build_mismatch(self, common_fields: dict[str, Any], body: Mapping[str, Any]) -> PredictionFailed:
-        verdict, step = unpack_verdict(body["verdict"]), self._step
+    def _build_mismatch(self, common_fields: dict[str, Any], judged: VerdictEvent) -> PredictionFailed:
+        verdict, step = judged.verdict, self._step
         counterexample = verdict.counterexample
         action = predicted = observed = None
         question = ""
         if counterexample is not None and counterexample.step > 0 and step is not None and counterexample.action == step.action:
-            prediction = step.intent["predictions"].get(str(body["member"]))
-            action, predicted, observed, question = step.action, prediction and prediction[0], step.frame, step.intent["question"]
+            prediction = step.intent.predictions.get(judged.member)
+            action, observed, question = step.action, step.frame, step.intent.question
+            predicted = prediction.frame if prediction else None
         return PredictionFailed(
             **common_fields,
-            member=body["member"],
+            member=judged.member,
             verdict=verdict,
             action=action,
             predicted=predicted,
             observed=observed,
             question=question,
-            member_label=self._format_member_label(body["member"]),
+            member_label=self._format_member_label(judged.member),
         )
 
 
-def _make_recorded_intent(action: Action) -> Mapping[str, Any]:
+def make_opening(opening: OpenEvent, *, seq: int, time: float, at: int) -> RunOpened:
+    """What an opening tells; seq, time: of its event; at: actions sent by then."""
+    level = opening.sandbox.level if opening.sandbox else ""
+    return RunOpened(
+        seq=seq, time=time, at=at, run=opening.run, spec=opening.spec, versions=opening.versions or {}, sandbox_level=level
+    )
+
+
+def _make_recorded_intent(action: Action) -> IntendEvent:
     """What stands for the INTEND of an action that came with a recording: nobody here meant or predicted anything by it."""
     kind = ActionKind.RESET if action == RESET else ActionKind.PROBE
-    return {"sort": kind.value, "member": None, "plan": None, "question": "", "predictions": {}}
+    return IntendEvent(action, kind, None, None, "", {})
 
 
 def read_display_events(ledger: Ledger) -> Iterator[tuple[DisplayEvent, State]]:

@@ -79,7 +79,7 @@ def _collect_frames(path: Path, level: int | None) -> tuple[list[tuple[Frame, bo
                     frames.append((run_index.ledger.read_frame(settled_id), False))
         if not frames:
             raise UsageError(f"Level {level_index + 1} was never played in this run; `lawbook show` lists those that were.")
-        return frames, get_palette(run_index.opening.spec["palette"]).colours
+        return frames, get_palette(run_index.opening.spec.palette).colours
 
 
 def _sample_evenly[One](items: Sequence[One], max_items: int) -> list[One]:

@@ -53,8 +53,11 @@ def format_seconds(duration: float) -> str:
 
 
 def format_timestamp(timestamp: float) -> str:
-    """Write seconds since 1970 as local date and time."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(timestamp))
+    """Write seconds since 1970 as local date and time; as seconds where no calendar goes so far."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(timestamp))
+    except (OverflowError, OSError, ValueError):  # a ledger that somebody altered may say any number
+        return f"{timestamp:g} s after 1970"
 
 
 def truncate_text(text: str, max_length: int) -> str:

@@ -30,7 +30,7 @@ def render(ledger: Ledger) -> str:
         offline_run = pack_run(
             run_index, ledger.path.parent.name, MAX_BYTES - len(body.encode()) - len(script) - len(style) - len(STYLE)
         )
-        title = f"{format_one_line(run_index.opening.run['world'])}: {offline_run.state}"
+        title = f"{format_one_line(run_index.opening.run.world)}: {offline_run.state}"
     page = render_template(
         "report.html",
         title=title,

@@ -16,8 +16,13 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render_template(name: str, **values: object) -> Markup:
-    """Render a file of `templates/`, as text that other templates may hold. Raises jinja2.UndefinedError for a value not given."""
-    return mark_safe(_build_environment().get_template(name).render(values))
+    """Render a file of `templates/`, as text that other templates may hold. Raises KeyError for a value that is not there."""
+    from jinja2 import UndefinedError
+
+    try:
+        return mark_safe(_build_environment().get_template(name).render(values))
+    except UndefinedError as error:  # a KeyError, as where Python looks into an event: it asks whether the ledger was altered
+        raise KeyError(error.message) from error
 
 
 def mark_safe(text: str) -> Markup:

@@ -11,13 +11,14 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from lawbook.core.record import Status
+from lawbook.core.hypothesis import Trigger
+from lawbook.core.record import ActionKind, Status
 from lawbook.core.results import Prediction
-from lawbook.ledger.ledger import Event, EventKind, Ledger
-from lawbook.minds.base import Trigger
+from lawbook.ledger.events import EventKind, OpenEvent
+from lawbook.ledger.ledger import Event, Ledger
 from lawbook.protocols.protocol import Protocol as Rules
 from lawbook.runs.event_log import EventLog
-from lawbook.runs.state import ActionKind, State
+from lawbook.runs.state import State
 from lawbook.view.display_events import DisplayEvent, PlanStarted, PredictionFailed, ProposalJudged, RunEnded, RunOpened, StepTaken
 from lawbook.view.event_stream import DisplayEventBuilder, read_display_events
 from lawbook.view.formatting import format_count, format_one_line
@@ -121,16 +122,16 @@ class LiveDisplay(NullDisplay):
         self._session = session
         state, ledger = session.event_log.state, session.event_log.ledger
         self._event_builder = DisplayEventBuilder(state, ledger, session.protocol.compared_fields)
-        opening = next(ledger.read_events([EventKind.OPEN]))
-        run, spec = opening.body["run"], opening.body["spec"]
-        self._baselines, self._baseline_name = spec["baselines"] or (), spec["baseline"]
-        population = f", {run['population']} members" if run["population"] > 1 else ""
+        opening = next(ledger.read_data(OpenEvent))
+        run, spec = opening.run, opening.spec
+        self._baselines, self._baseline_name = spec.baselines or (), spec.baseline
+        population = f", {run.population} members" if run.population > 1 else ""
         self.scene = self.scene.with_changes(
-            world=run["world"],
-            player=f"{run['mind']} under {run['protocol']}{population}, seed {run['seed']}",
-            palette=spec["palette"],
-            levels=spec["levels"],
-            budget=run["budget"],
+            world=run.world,
+            player=f"{run.mind} under {run.protocol}{population}, seed {run.seed}",
+            palette=spec.palette,
+            levels=spec.levels,
+            budget=run.budget,
             frame=state.record.last.frame if state.record.last else None,
             title=_format_title(state, 0),
             rules=_list_rules(state, 0),
@@ -176,7 +177,7 @@ class LiveDisplay(NullDisplay):
                 updates = {"way": find_motion_path(frames)[1:], "wrong": None}
             case ProposalJudged() if event.version is not None:
                 # What is no longer asked has mostly been answered: only rules are struck out.
-                visible_changes = [change for change in event.changes if change.mark != "-" or change.name.startswith("R")]
+                visible_changes = [change for change in event.changes if change.mark != "-" or change.name.startswith(("R", "U"))]
                 updates = {"rules": visible_changes, "title": _format_title(state, event.member), "wrong": None}
             case PredictionFailed():
                 updates = {"way": (), **self._build_mismatch_changes(event)}

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lawbook.core.record import RESET, Status
+from lawbook.core.record import RESET, ActionKind, Status
 from lawbook.errors import UsageError
-from lawbook.ledger.ledger import Event, EventKind, Ledger
-from lawbook.runs.state import ActionKind, State
+from lawbook.ledger.events import COMMAND_OP, PERSON, CallEvent, CloseEvent, EventKind, ObserveEvent, OpenEvent
+from lawbook.ledger.ledger import Event, Ledger
+from lawbook.runs.state import State
 from lawbook.scoring.rhae import LevelResult, game_score
 from lawbook.view.costs import ModelCosts, ModelCostsBuilder
 from lawbook.view.display_events import (
@@ -197,12 +198,12 @@ class RunMetricsBuilder:
                 self._versions += event.version is not None
                 self._verifying_seconds += event.verdict.seconds
                 self._replayed += event.verdict.replayed
-            case MindCalled() if event.op == "door":
+            case MindCalled() if event.op == COMMAND_OP:
                 self._commands += 1
                 self._refused_commands += bool(event.receipt.get("refused"))
                 self._printed_characters += int(event.receipt.get("characters", 0))
             case NoteAdded():
-                self._n_assists += event.author == "person"
+                self._n_assists += event.author == PERSON
             case MindCalled():
                 _add_costs(self._costs, event.receipt)
                 self._costs_builder.add(event, self._level)
@@ -229,24 +230,24 @@ class RunMetricsBuilder:
         """Return the numbers of the events so far. state: as they left it. Raises UsageError when none of them was an opening."""
         assert self.opening is not None and self._last_event is not None, "a run begins with its opening"
         run, spec = self.opening.run, self.opening.spec
-        levels, baselines = spec["levels"], spec["baselines"]
+        levels, baselines = spec.levels, spec.baselines
         n_levels_played = max(self._actions_by_level, default=0) + 1
         hypotheses = [member.hypothesis for member in state.members]
 
         return RunMetrics(
-            world=run["world"],
-            mind=run["mind"],
-            protocol=run["protocol"],
-            population=run["population"],
-            seed=run["seed"],
-            budget=run["budget"],
+            world=run.world,
+            mind=run.mind,
+            protocol=run.protocol,
+            population=run.population,
+            seed=run.seed,
+            budget=run.budget,
             started_at=self.opening.time,
             seconds=self._last_event.time - self.opening.time - self._paused_seconds,
             outcome=self._end.outcome if self._end else None,
             sentence=self._end.sentence if self._end else "It has not ended and can be resumed.",
             levels_completed=self._furthest,
             levels=levels,
-            baseline=spec["baseline"],
+            baseline=spec.baseline,
             actions=state.n_actions,
             per_level=tuple(
                 LevelMetrics(
@@ -267,7 +268,7 @@ class RunMetricsBuilder:
             decisions=dict(self._decisions),
             versions=self._versions,
             n_rules=tuple(
-                sum(name.startswith("R") for name in parse_entries(hypothesis.rulebook)) if hypothesis else 0
+                sum(name.startswith(("R", "U")) for name in parse_entries(hypothesis.rulebook)) if hypothesis else 0
                 for hypothesis in hypotheses
             ),
             description_bytes=tuple(hypothesis.description_bytes if hypothesis else 0 for hypothesis in hypotheses),
@@ -278,7 +279,7 @@ class RunMetricsBuilder:
             verifying_seconds=self._verifying_seconds,
             replayed_steps=self._replayed,
             costs={name: float(cost) for name, cost in self._costs.items()},
-            sandbox=str(self.opening.sandbox.get("level", "")),
+            sandbox=self.opening.sandbox_level,
             head=ledger.head,
             events=len(ledger),
             model_costs=self._costs_builder.costs,
@@ -366,7 +367,8 @@ class RunSummaryBuilder:
     KINDS = (EventKind.OPEN, EventKind.OBSERVE, EventKind.CALL, EventKind.CLOSE)
 
     def __init__(self) -> None:
-        self._opening: Event | None = None
+        self._opening: OpenEvent | None = None
+        self._began = 0.0
         self._actions_by_level: Counter[int] = Counter()
         self._level = self._furthest = 0
         self._costs: Counter[str] = Counter()
@@ -376,44 +378,43 @@ class RunSummaryBuilder:
 
     def add(self, event: Event) -> None:
         """Count one event; all of a run are to be given, in order."""
-        body, self._last = event.body, event.time
-        match event.kind:
-            case EventKind.OPEN:
-                self._opening = event
-            case EventKind.OBSERVE:
-                self._actions_by_level[self._level] += body["action"] is not None
-                self._level, self._frame = body["level"], body["frames"][-1]
+        self._last = event.time
+        match event.data:
+            case OpenEvent() as opening:
+                self._opening, self._began = opening, event.time
+            case ObserveEvent() as observed:
+                self._actions_by_level[self._level] += observed.action is not None
+                self._level, self._frame = observed.level, observed.frames[-1]
                 self._furthest = max(self._furthest, self._level)
-            case EventKind.CALL if body["op"] != "door":
-                _add_costs(self._costs, body["receipt"])
-            case EventKind.CLOSE:
-                self._outcome = body["outcome"]
+            case CallEvent(is_command=False, receipt=receipt):
+                _add_costs(self._costs, receipt)
+            case CloseEvent(outcome=outcome):
+                self._outcome = outcome.value
 
     @property
     def summary(self) -> RunSummary:
         """Raises UsageError when the ledger has no opening."""
         if self._opening is None:
             raise UsageError("It was ended before it began.")
-        run, spec = self._opening.body["run"], self._opening.body["spec"]
-        baselines = spec["baselines"]
+        run, spec = self._opening.run, self._opening.spec
         return RunSummary(
-            world=run["world"],
-            mind=run["mind"],
-            protocol=run["protocol"],
-            population=run["population"],
-            seed=run["seed"],
-            budget=run["budget"],
+            world=run.world,
+            mind=run.mind,
+            protocol=run.protocol,
+            population=run.population,
+            seed=run.seed,
+            budget=run.budget,
             outcome=self._outcome,
             levels_completed=self._furthest,
-            levels=spec["levels"],
+            levels=spec.levels,
             actions=sum(self._actions_by_level.values()),
             per_level=tuple(self._actions_by_level[level] for level in range(max(self._actions_by_level, default=-1) + 1)),
-            baseline=spec["baseline"],
-            baselines=None if baselines is None else tuple(baselines),
+            baseline=spec.baseline,
+            baselines=spec.baselines,
             costs={name: float(cost) for name, cost in self._costs.items()},
-            began=self._opening.time,
+            began=self._began,
             last=self._last,
-            palette=spec["palette"],
+            palette=spec.palette,
             frame=self._frame,
         )
 

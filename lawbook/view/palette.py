@@ -77,6 +77,17 @@ _MINIGRID_FACES = {
 }
 
 
+# The Atari 2600 on an NTSC television: code 16 hue + 2 brightness, each hue from its darkest to its brightest; odd codes are grey.
+_ATARI = [
+    *(("#000000", "#ececec"), ("#484800", "#fcfc54"), ("#7c2c00", "#ecc860"), ("#901c00", "#fcbc74")),
+    *(("#940000", "#fc9090"), ("#840064", "#ec8ce0"), ("#500084", "#d48cfc"), ("#140090", "#bc90fc")),
+    *(("#000094", "#8490fc"), ("#001c88", "#84c8fc"), ("#003064", "#84e0fc"), ("#004030", "#84fcd4")),
+    *(("#004400", "#90fc90"), ("#143c00", "#c8fc84"), ("#303800", "#e0ec7c"), ("#482c00", "#fce070")),
+]
+_ATARI_BRIGHTNESS = (0, 0.18, 0.35, 0.5, 0.64, 0.77, 0.89, 1)
+_ATARI_GREYS = (0, 74, 111, 142, 170, 192, 214, 236)
+
+
 @lru_cache
 def get_palette(name: str) -> Palette:
     """Return the palette of that name; for one that nobody knows, colours that can be told apart."""
@@ -87,6 +98,8 @@ def get_palette(name: str) -> Palette:
             return Palette(_fill_palette(_LAKE), _LAKE_FACES)
         case "minigrid":
             return Palette(_fill_palette([_compute_minigrid_colour(code) for code in range(240)]), _MINIGRID_FACES)
+        case "atari":
+            return Palette(tuple(_compute_atari_colour(code) for code in range(256)))
     return Palette(_fill_palette(["#22262e"]))
 
 
@@ -98,6 +111,15 @@ def _compute_minigrid_colour(code: int) -> str:
     if object_type == 9:
         return "#ff851b"
     return format_css(mix(parse_rgb(_MINIGRID[colour]), (0, 0, 0), 0.2 * state if object_type == 4 else 0.0))
+
+
+def _compute_atari_colour(code: int) -> RGB:
+    hue, brightness = code // 16, code % 16 // 2
+    grey = _ATARI_GREYS[brightness]
+    if hue == 0 or code % 2:
+        return grey, grey, grey
+    darkest, brightest = _ATARI[hue]
+    return mix(parse_rgb(darkest), parse_rgb(brightest), _ATARI_BRIGHTNESS[brightness])
 
 
 def _fill_palette(initial_colours: list[str]) -> tuple[RGB, ...]:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lawbook.core.hypothesis import Hypothesis
-from lawbook.core.record import Frame, Status
+from lawbook.core.record import ActionKind, Frame, Status
 from lawbook.ledger.ledger import Ledger
-from lawbook.runs.state import ActionKind, State
+from lawbook.runs.state import State
 from lawbook.view.display_events import DisplayEvent, PredictionFailed, ProposalJudged, RunOpened, StepTaken
 from lawbook.view.formatting import truncate_text
 from lawbook.view.html_templates import mark_safe, render_template
@@ -48,7 +48,7 @@ def render_body(ledger: Ledger) -> Markup:
         max_actions=max(
             [1, *(level.actions for level in metrics.per_level), *(level.baseline or 0 for level in metrics.per_level)]
         ),
-        timeline=_TimelineBuilder(ledger, opening.spec["palette"]).build(sections),
+        timeline=_TimelineBuilder(ledger, opening.spec.palette).build(sections),
         members=_collect_final_texts(state),
         versions=opening.versions,
     )

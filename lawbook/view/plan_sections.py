@@ -26,11 +26,11 @@ class PlanSection:
         """
         if not self.steps:
             return []
-        member = str(self.plan_event.plan_body["member"])
-        predictions = [step.intent["predictions"].get(member) for step in self.steps]
+        member = self.plan_event.plan.member
+        predictions = [step.intent.predictions.get(member) for step in self.steps]
         return [
             ledger.get_frame(self.steps[0].previous_frame),
-            *(ledger.get_frame(prediction[0]) for prediction in predictions if prediction),
+            *(ledger.get_frame(prediction.frame) for prediction in predictions if prediction),
         ]
 
 
@@ -46,6 +46,6 @@ def read_sections(ledger: Ledger) -> Iterator[tuple[DisplayEvent | PlanSection, 
             section = PlanSection(event)
             yield section, state
             continue
-        if isinstance(event, StepTaken) and section is not None and event.intent["plan"] == section.plan_event.plan_seq:
+        if isinstance(event, StepTaken) and section is not None and event.intent.plan_seq == section.plan_event.plan_seq:
             section.steps.append(event)
         yield event, state

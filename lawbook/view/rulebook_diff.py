@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lawbook.core.hypothesis import RULEBOOK, Hypothesis
 
 # As hypothesis.trace finds them: an id at the start of a line, whatever bullets stand before it.
-_ENTRY = re.compile(r"^[ \t>*#-]*((?:R|Q)\d+)\b[\s.:)*-]*(.*)$")
+_ENTRY = re.compile(r"^[ \t>*#-]*((?:R|Q|U)\d+)\b[\s.:)*-]*(.*)$")
 _WORD = re.compile(r"\w+")
 _EMPHASIS = re.compile(r"[*_`]{1,2}(\S(?:.*?\S)?)[*_`]{1,2}")
 

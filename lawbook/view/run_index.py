@@ -12,7 +12,8 @@ import numpy as np
 
 from lawbook.core.record import Frame
 from lawbook.errors import UsageError
-from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.ledger.events import EventKind, ObserveEvent, OpenEvent
+from lawbook.ledger.ledger import Event, Ledger
 from lawbook.runs.state import State
 from lawbook.view.display_events import (
     DisplayEvent,
@@ -23,7 +24,7 @@ from lawbook.view.display_events import (
     RunOpened,
     StepTaken,
 )
-from lawbook.view.event_stream import DisplayEventBuilder
+from lawbook.view.event_stream import DisplayEventBuilder, make_opening
 from lawbook.view.metrics import RunMetrics, RunMetricsBuilder
 
 BATCH_EVENTS = 400
@@ -73,18 +74,13 @@ class RunIndex:
         self.ledger = FramelessLedger.open(path, readonly=True)
         try:
             opening = next(self.ledger.read_events([EventKind.OPEN]), None)
-            if opening is None:
+            if opening is None or not isinstance(opening.data, OpenEvent):
                 raise UsageError("This ledger has no opening: the run was ended before it began.")
+            self.opening = make_opening(opening.data, seq=opening.seq, time=opening.time, at=0)
             self.state = State.from_opening(self.ledger)
         except BaseException as error:
             self.ledger.__exit__(type(error), error, None)
             raise
-        self.opening = RunOpened(
-            seq=opening.seq,
-            time=opening.time,
-            at=0,
-            **{key: opening.body[key] for key in ("run", "spec", "versions", "sandbox") if key in opening.body},
-        )
         self.steps: list[Step] = []
         self.trajectory_starts: list[int] = []
         """Trajectory -> the step that shows its first frame."""
@@ -119,13 +115,13 @@ class RunIndex:
         self.state.apply(event, self.ledger)
         display_event = self._event_builder.build(event)
         self.seq = event.seq
-        if event.kind is EventKind.OBSERVE:
-            self._add_step(event.body["frames"], event.body["level"], event.time, display_event)
+        if isinstance(event.data, ObserveEvent):
+            self._add_step(event.data.frames, event.data.level, event.time, display_event)
         if display_event is not None:
             self._add_display_event(display_event)
 
-    def _add_step(self, frames: list[str], level: int, time: float, event: DisplayEvent | None) -> None:
-        step = Step(len(self.steps), tuple(frames), level, time, event if isinstance(event, StepTaken) else None)
+    def _add_step(self, frames: tuple[str, ...], level: int, time: float, event: DisplayEvent | None) -> None:
+        step = Step(len(self.steps), frames, level, time, event if isinstance(event, StepTaken) else None)
         self.steps.append(step)
         self.trajectory_starts += [step.number] * (len(self.state.record) - len(self.trajectory_starts))
 
@@ -164,7 +160,8 @@ class RunIndex:
         """Return the plan that is followed next after step `number`; None where none is."""
         next_event = self.steps[number + 1].event if number + 1 < len(self.steps) else None
         if next_event is not None:
-            return self.plans.get(next_event.intent["plan"]) if next_event.intent["plan"] is not None else None
+            plan_seq = next_event.intent.plan_seq
+            return self.plans.get(plan_seq) if plan_seq is not None else None
         last_event = next(
             (event for event in reversed(self.steps[number].later_events) if isinstance(event, PlanStarted | PredictionFailed)),
             None,

@@ -65,7 +65,7 @@ def render(ledger: Ledger) -> str:
     if state is None or not any(rulebook for _, rulebook, _ in history):
         raise UsageError("No rulebook was ever accepted in this run, so there is nothing to draw; choose another.")
     assert builder.opening is not None
-    metrics, palette_name = builder.build(state, ledger), builder.opening.spec["palette"]
+    metrics, palette_name = builder.build(state, ledger), builder.opening.spec.palette
     panels = list(
         _select_panels(history, ledger, state.record.trajectories[0].first.frame, state.record.current.last.frame, metrics)
     )
@@ -123,7 +123,7 @@ def _select_panels(
     if sections:
         _, section, rulebook, version = max(sections, key=lambda candidate: (len(candidate[1].steps), candidate[0]))
         frames = section.read_frames(ledger)
-        certificate = "certified shortest" if section.plan_event.plan_body["certified"] else "found in the program"
+        certificate = "certified shortest" if section.plan_event.plan.certified else "found in the program"
         title = f"A plan of {format_count(len(section.steps), 'action')},"
         yield PicturePanel(
             frames[0],
@@ -149,9 +149,7 @@ def _select_panels(
 
 
 def _is_complete(section: PlanSection) -> bool:
-    return section.plan_event.plan_body["subgoal"] is None and 0 < len(section.steps) == len(
-        section.plan_event.plan_body["actions"]
-    )
+    return section.plan_event.plan.subgoal is None and 0 < len(section.steps) == section.plan_event.n_actions
 
 
 def _find_key_mismatch(
@@ -164,7 +162,7 @@ def _find_key_mismatch(
         if isinstance(item, PredictionFailed) and item.member == 0 and item.predicted and item.observed:
             pending_mismatch = k, item
         elif isinstance(item, ProposalJudged) and item.member == 0 and item.version is not None and pending_mismatch is not None:
-            n_new_rules = sum(change.mark == "+" and change.name.startswith("R") for change in item.changes)
+            n_new_rules = sum(change.mark == "+" and change.name.startswith(("R", "U")) for change in item.changes)
             counterexample = pending_mismatch[1].verdict.counterexample
             worth = counterexample is not None and counterexample.expected is not counterexample.predicted, n_new_rules
             if best is None or worth > best[0]:
@@ -266,7 +264,7 @@ def _render_rules(
 ) -> Iterator[str]:
     """The rulebook of one stage against the one before: retracted rules first, then what stands. Where room is short the changed
     ones are kept before the others, then the last ones, and those that stood from the start (`old`) at the end."""
-    rules = [rule for rule in rule_changes if rule.name.startswith("R")]
+    rules = [rule for rule in rule_changes if rule.name.startswith(("R", "U"))]
     retracted, standing = [rule for rule in rules if rule.mark == "-"], [rule for rule in rules if rule.mark != "-"]
     yield f'<line x1="{x}" y1="{y}" x2="{x + BOARD_PIXELS}" y2="{y}" stroke="{_EDGE_COLOUR}"/>'
     yield (

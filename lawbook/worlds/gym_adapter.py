@@ -35,6 +35,7 @@ class GymRule:
     completed(env, observation, reward): whether a termination was the goal; when not, the level is over.
     options(options): the world's options, read into keyword arguments of `gymnasium.make`; `seed` is read for every environment.
     optimum(env): fewest actions from the state after a reset to the goal, or None; it may leave `env` in any state.
+    scored: whether its rewards are passed on (they are no part of what a mind is told); otherwise every observation pays 0.
     example, about: for `lawbook worlds`, which lists only what has something about it. palette: colours for people.
     """
 
@@ -42,6 +43,7 @@ class GymRule:
     completed: Callable[[Any, Any, float], bool]
     options: Callable[[AddressOptions], dict[str, Any]] = _read_no_options
     optimum: Callable[[Any], int | None] = _find_no_optimum
+    scored: bool = False
     example: str = ""
     about: str = ""
     palette: str = "gym"
@@ -75,19 +77,21 @@ class GymWorld:
 
     def step(self, action: Action) -> Observation:
         """Send one action; see World.step."""
-        observation, reward, terminated, truncated, _ = self._env.step(action.id - 1 + self._first_action)
+        observation, env_reward, terminated, truncated, _ = self._env.step(action.id - 1 + self._first_action)
+        reward = float(env_reward)
         if terminated:
-            is_goal = self._rule.completed(self._env.unwrapped, observation, float(reward))
-            return self._observe(observation, Status.COMPLETED if is_goal else Status.OVER)
-        return self._observe(observation, Status.TRUNCATED if truncated else Status.RUNNING)
+            is_goal = self._rule.completed(self._env.unwrapped, observation, reward)
+            return self._observe(observation, Status.COMPLETED if is_goal else Status.OVER, reward)
+        return self._observe(observation, Status.TRUNCATED if truncated else Status.RUNNING, reward)
 
     def close(self) -> None:
         """Let go of the environment."""
         self._env.close()
 
-    def _observe(self, observation: Any, status: Status) -> Observation:
+    def _observe(self, observation: Any, status: Status, reward: float = 0.0) -> Observation:
         frame = freeze(self._rule.view(self._env.unwrapped, observation))
-        return Observation((frame,), status, int(status is Status.COMPLETED), self._actions)
+        scored_reward = reward if self._rule.scored else 0.0
+        return Observation((frame,), status, int(status is Status.COMPLETED), self._actions, scored_reward)
 
 
 @dataclass(frozen=True)

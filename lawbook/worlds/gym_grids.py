@@ -9,7 +9,8 @@ An environment of your own, or another view of a known one, in five lines of a m
              view=lambda env, state: env.grid_with(state),             # H x W whole numbers from 0 to 255
              completed=lambda env, state, reward: state == env.goal)   # asked when the environment says it terminated
 
-Reward is not completion: the goal of CliffWalking pays -1. Nothing of a reward is ever shown.
+Reward is not completion: the goal of CliffWalking pays -1. Nothing of a reward is ever shown, and
+only a rule that says `scored` has it kept on record.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def register(
 ) -> None:
     """Make the Gymnasium environment `env_id` playable. A second registration replaces the first.
 
-    See GymRule for what each argument is, `more` being options, optimum, example, about and palette.
+    See GymRule for what each argument is, `more` being options, optimum, scored, example, about and palette.
     """
     RULES[env_id] = GymRule(view, completed, **more)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import os
 import signal
 import socket
@@ -214,6 +215,7 @@ class WorldProcess:
         try:
             count, *shape = header["shape"]
             status, level, available = Status(header["status"]), header["level"], tuple(header["available"])
+            reward = header["reward"]
             if tuple(shape) != self.spec.shape:
                 raise ValueError(
                     f"a frame of {shape[0]} x {shape[1]} where {self.spec.shape[0]} x {self.spec.shape[1]} was promised"
@@ -222,10 +224,12 @@ class WorldProcess:
                 raise ValueError(f"available actions {list(available)} that are not all among {list(self.spec.actions)}")
             if type(level) is not int or type(count) is not int or level < 0 or count < 1:
                 raise ValueError(f"{count} frames at level {level}")
+            if type(reward) is not float or not math.isfinite(reward):
+                raise ValueError(f"a reward of {reward!r}")
             frames = np.frombuffer(blobs[0], dtype=np.uint8).reshape(count, *shape)  # over bytes: private and read-only for good
         except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             self._fail(f"broke its interface ({error})", activity)
-        return Observation(tuple(frames), status, level, available)
+        return Observation(tuple(frames), status, level, available, reward)
 
     def _fail(self, failure: str, activity: str) -> NoReturn:
         """End the process and raise WorldError: what happened at what, the last line it wrote, what to do."""
@@ -297,6 +301,9 @@ def _decode_spec(fields: dict[str, Any]) -> WorldSpec:
         raise ValueError(f"actions {list(actions)}; ids are whole numbers from 1 (0 is RESET)")
     if levels is not None and (type(levels) is not int or levels < 1):
         raise ValueError(f"{levels} levels")
+    frameskip, opening = fields["frameskip"], fields["opening"]
+    if type(frameskip) is not int or type(opening) is not int or frameskip < 1 or opening < 0:
+        raise ValueError(f"a frameskip of {frameskip} and an opening of {opening} frames")
     if baselines is not None and len(baselines) != levels:
         raise ValueError(f"{len(baselines)} baselines for {levels} levels")
     if not all(number is None or (type(number) is int and number >= 0) for number in baselines or ()):
@@ -311,6 +318,8 @@ def _decode_spec(fields: dict[str, Any]) -> WorldSpec:
         palette=str(fields["palette"]),
         replayable=bool(fields["replayable"]),
         ticket=str(fields["ticket"]),
+        frameskip=frameskip,
+        opening=opening,
     )
 
 
@@ -360,6 +369,7 @@ def _pack_observation(observation: Observation) -> tuple[dict[str, Any], list[by
         "status": str(Status(observation.status)),
         "level": int(observation.level),
         "available": [int(number) for number in observation.available],
+        "reward": float(observation.reward),
         "shape": [len(frames), *frames[0].shape],
     }
     return header, [b"".join(frame.tobytes() for frame in frames)]

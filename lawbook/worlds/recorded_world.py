@@ -14,7 +14,7 @@ def describe_replay_difference(world: World, recorded_steps: Iterable[tuple[Acti
     """Send what was sent (None: the world was opened) to a world that has just been made.
 
     Returns where it shows something else than is on record, in words; None when it shows the same to the end. Frames of
-    animations, statuses, levels and available actions count as much as settled frames. Raises WorldError where it fails.
+    animations, statuses, levels, available actions and rewards count as much as settled frames. Raises WorldError where it fails.
     """
     for number, (action, expected) in enumerate(recorded_steps):
         observation = world.reset() if action is None or action == RESET else world.step(action)
@@ -24,7 +24,7 @@ def describe_replay_difference(world: World, recorded_steps: Iterable[tuple[Acti
 
 
 def _describe_difference(observation: Observation, expected: Observation) -> str:
-    for field in ("status", "level", "available"):
+    for field in ("status", "level", "available", "reward"):
         actual, on_record = getattr(observation, field), getattr(expected, field)
         if actual != on_record:
             return f"{field} {actual}, and {on_record} is on record"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, runtime_checkable
 
 from lawbook.core.record import MAX_NUMBER, Action, Observation, Status
 
@@ -20,6 +20,7 @@ class WorldSpec:
     replayable: after a crash the state can be rebuilt by sending the recorded actions again (local worlds). Otherwise an action
     in doubt is asked about (see Rejoinable); where that settles nothing, it is counted as billed and the run stops.
     ticket: what a world that lives elsewhere needs to take up this play again after a crash; no secret, and for nobody else.
+    frameskip, opening: frames that its emulator draws for an action, and before each first observation (see `count_frames`).
     """
 
     shape: tuple[int, int]
@@ -31,6 +32,24 @@ class WorldSpec:
     palette: str = "arc"
     replayable: bool = True
     ticket: str = ""
+    frameskip: int = 1
+    opening: int = 0
+
+    def count_frames(self, steps: int, starts: int) -> int:
+        """Count the emulator frames that `steps` actions (RESET aside) took from `starts` beginnings, the first and every RESET.
+
+        At most: the action that ends an episode may end it before its last frame.
+        """
+        return self.frameskip * steps + self.opening * starts
+
+
+def pack_spec(spec: WorldSpec) -> dict[str, Any]:
+    """Pack a spec for the OPEN body of a ledger; `frameskip` and `opening` only where they say something (see WorldSpec)."""
+    body = asdict(spec)
+    for name in ("frameskip", "opening"):
+        if body[name] == getattr(WorldSpec, name):
+            del body[name]
+    return body
 
 
 class World(Protocol):

@@ -22,19 +22,18 @@ from lawbook.agents.api.guide import MAX_LINES, build_guide
 from lawbook.agents.api.operation import BUG, CLOSED, OK, REFUSED, WRONG
 from lawbook.agents.api.operations import OPERATIONS
 from lawbook.agents.api.socket_server import PERSON_SOCKET, SocketServer, serve
-from lawbook.agents.api.usage import COMMAND_OP
 from lawbook.agents.api.workspace import SOCKET, Workspace
 from lawbook.agents.api.workspace_setup import SAME_TEXT_NOTE
 from lawbook.core.hypothesis import ENGINE, RULEBOOK
 from lawbook.core.record import Action, Observation
+from lawbook.core.results import RunOutcome
 from lawbook.errors import WorldError
-from lawbook.ledger.ledger import EventKind
+from lawbook.ledger.events import COMMAND_OP, EventKind
 from lawbook.minds.base import judge_by_citations
 from lawbook.protocols.protocol import PROTOCOLS
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 
 

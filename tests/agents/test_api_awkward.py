@@ -15,11 +15,10 @@ from lawbook.agents.api.notation import format_counterexample
 from lawbook.agents.api.operation import OK, REFUSED, WRONG
 from lawbook.agents.api.socket_server import SocketServer, serve
 from lawbook.core.record import Action, Observation, Record, Status, freeze
-from lawbook.core.results import Prediction
-from lawbook.ledger.ledger import EventKind
+from lawbook.core.results import Prediction, RunOutcome
+from lawbook.ledger.events import EventKind
 from lawbook.runs import record_scripts
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 from lawbook.verification.counterexample import build_counterexample
 

@@ -21,17 +21,19 @@ from lawbook.agents.api.external_mind import ExternalAgentMind
 from lawbook.agents.api.framing import find_server_pid, send_request
 from lawbook.agents.api.operation import CLOSED, OK, REFUSED
 from lawbook.agents.api.socket_server import SocketServer, serve
-from lawbook.agents.api.usage import COMMAND_OP, UsageCounter
+from lawbook.agents.api.usage import UsageCounter
 from lawbook.agents.api.workspace import SOCKET, Workspace
 from lawbook.agents.runner.tcp_bridge import PORT_FILE, TCPBridge
 from lawbook.audit.report import audit_run
 from lawbook.cli import drive, main
+from lawbook.core.results import RunOutcome
 from lawbook.errors import UsageError
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import COMMAND_OP, EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome, fold_events
+from lawbook.runs.state import fold_events
 from lawbook.sandbox.host import Host
 
 PROBE = b'{"argv": ["probe", "3", "-m", "?"]}\n'

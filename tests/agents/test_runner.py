@@ -29,12 +29,14 @@ from lawbook.agents.runner.model_prices import price_tokens
 from lawbook.agents.runner.runner import run_agents
 from lawbook.audit.report import audit_run
 from lawbook.core.hypothesis import ENGINE
+from lawbook.core.results import RunOutcome
 from lawbook.errors import HostError, MindError, UsageError
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.minds.agent import SOURCE, CodingAgentMind
 from lawbook.runs import lifecycle
 from lawbook.runs.folder import RunConfig, RunFolder
-from lawbook.runs.state import RunOutcome, fold_events
+from lawbook.runs.state import fold_events
 from lawbook.sandbox.agent_process import LANDLOCK, NAMESPACES, UNCONFINED
 
 AGENTS = Path(__file__).parents[2] / ".tools" / "agents" / "node_modules" / ".bin"

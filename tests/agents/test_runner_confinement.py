@@ -93,7 +93,7 @@ def outside() -> Iterator[dict[str, object]]:
         socket.socket(socket.AF_UNIX) as abstract,
     ):
         udp.bind(("127.0.0.1", 0))
-        path, name = f"/tmp/lawbook-{os.getpid()}.sock", f"lawbook-{os.getpid()}"
+        path, name = f"/tmp/room-{os.getpid()}.sock", f"lawbook-{os.getpid()}"
         for sock, address in ((unix, path), (abstract, f"\0{name}")):
             sock.bind(address)
             sock.listen()

@@ -15,13 +15,12 @@ from arc_games import BASELINES, SOURCE, lay_out
 from minds import Scripted
 
 from lawbook.core.record import RESET, Action, Observation, Status
-from lawbook.core.results import Probe
+from lawbook.core.results import Probe, RunOutcome
 from lawbook.errors import RefusedError, UsageError, WorldError
 from lawbook.minds.base import Case
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 from lawbook.worlds.address import WorldAddress, load_world_source, make_world
 from lawbook.worlds.arcengine_outcome import interpret_state

@@ -19,12 +19,12 @@ from lawbook.arc.remote import RemoteArcWorld
 from lawbook.arc.submit import submit
 from lawbook.cli.main import main
 from lawbook.core.record import RESET, Action, Observation, Status
+from lawbook.core.results import RunOutcome
 from lawbook.errors import UsageError, WorldError
 from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 from lawbook.scoring.billing import ScoreCounter, count_run
 from lawbook.worlds.address import WorldAddress, make_world

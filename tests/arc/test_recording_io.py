@@ -25,13 +25,14 @@ from lawbook.arc.recording_format import format_line, parse_line
 from lawbook.arc.recording_io import export_run, import_recording, summarize_recording
 from lawbook.core.hypothesis import ENGINE
 from lawbook.core.record import RESET, Action, Record, Status
-from lawbook.core.results import ProgramError, VerdictKind
+from lawbook.core.results import ProgramError, RunOutcome, VerdictKind
 from lawbook.errors import UsageError
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import EventKind, ObserveEvent
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder, list_runs
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import RunOutcome, fold_events
+from lawbook.runs.state import fold_events
 from lawbook.sandbox.host import Host
 from lawbook.verification.replay import verify
 from lawbook.worlds.address import WorldAddress, make_world
@@ -425,15 +426,15 @@ def test_what_is_asked_for_is_checked_before_anything_is_read(tmp_path: Path) ->
 def test_an_import_that_is_interrupted_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text("\n".join([with_()] * 9))
-    pack, calls = recording_io.pack_observation, [0]
+    pack, calls = recording_io.store_observation, [0]
 
-    def interrupted(*given: Any) -> dict[str, Any]:
+    def interrupted(*given: Any) -> ObserveEvent:
         calls[0] += 1
         if calls[0] == 5:
             raise KeyboardInterrupt
         return pack(*given)
 
-    monkeypatch.setattr(recording_io, "pack_observation", interrupted)
+    monkeypatch.setattr(recording_io, "store_observation", interrupted)
     with pytest.raises(KeyboardInterrupt):
         import_recording(file, tmp_path / "runs")
     assert list((tmp_path / "runs").iterdir()) == []

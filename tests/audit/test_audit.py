@@ -22,12 +22,21 @@ from lawbook.audit.report import AuditReport, audit_run
 from lawbook.cli.main import main
 from lawbook.core.hypothesis import Decision, Proposal
 from lawbook.core.record import RESET, Action
-from lawbook.core.results import Probe
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.core.results import Probe, RunOutcome
+from lawbook.ledger.events import (
+    AGENT_OP,
+    COMMAND_OP,
+    CONFINEMENT_PROBE,
+    PERSON,
+    CallEvent,
+    EventKind,
+    NoteEvent,
+    RecordedConfinement,
+)
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 from lawbook.view import html_report
 
@@ -50,14 +59,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RunFold
                 made[name] = folder
             if until != 10**6:
                 with resume_run(made[name], host=host, mind=mind) as session:
-                    cost = {"member": 0, "answer": None, "seconds": 0.1}
-                    session.event_log.append(EventKind.CALL, {**cost, "op": "door", "receipt": {}, "command": "note"})
-                    session.event_log.append(EventKind.NOTE, {"text": "Mind the hole.", "by": "person"})
-                    session.event_log.append(EventKind.CALL, {**cost, "op": "coder", "receipt": {"prompt": "brief 3"}})
-                    held = {"rung": "namespaces", "level": "full", "facts": {}}
-                    session.event_log.append(EventKind.NOTE, {"text": "An agent is confined.", "by": "probe", "confinement": held})
+                    session.event_log.append(CallEvent(0, 0, COMMAND_OP, None, 0.1, {"command": "note"}))
+                    session.event_log.append(NoteEvent("Mind the hole.", PERSON))
+                    session.event_log.append(CallEvent(0, 1, AGENT_OP, None, 0.1, {"prompt": "brief 3"}))
+                    held = RecordedConfinement("full", "namespaces")
+                    session.event_log.append(NoteEvent("An agent is confined.", CONFINEMENT_PROBE, confinement=held))
                     play(session)
-                    session.event_log.append(EventKind.CALL, {**cost, "op": "coder", "receipt": {"dollars": 0.1}})
+                    session.event_log.append(CallEvent(0, 2, AGENT_OP, None, 0.1, {"dollars": 0.1}))
             with Ledger.open(made[name].ledger, readonly=True) as ledger:
                 made[name].report.write_text(html_report.render(ledger))
 

@@ -13,12 +13,12 @@ from minds import Scripted, replaced
 
 from lawbook.audit.report import AuditReport, audit_run
 from lawbook.core.hypothesis import Decision, Proposal
-from lawbook.ledger.ledger import EventKind
+from lawbook.core.results import RunOutcome
+from lawbook.ledger.events import EventKind
 from lawbook.minds.base import Case
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 
 STUCK = replaced(CORNER, "1: (0, -1), 2: (1, 0)", "1: (0, -1), 2: (0, 0)")

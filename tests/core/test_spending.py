@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,17 @@ from thinking import RECEIPT, Thinking
 from lawbook.cli import main
 from lawbook.core.hypothesis import Proposal
 from lawbook.core.record import Action
-from lawbook.core.results import Probe
-from lawbook.core.spending import MAX_UNREPORTED_SECONDS, Caps, Spending, check_caps, check_request, enforce_caps, read_duration
+from lawbook.core.results import Probe, RunOutcome, Verdict, VerdictKind
+from lawbook.core.spending import MAX_UNREPORTED_SECONDS, Caps, Spending, check_caps, check_request, enforce_caps
 from lawbook.errors import MindError, UsageError
-from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.ledger.codec import decode, encode
+from lawbook.ledger.events import AGENT_OP, COMMAND_OP, CallEvent, EventKind, NoteEvent, PlanEvent, VerdictEvent, get_duration
+from lawbook.ledger.ledger import Event, Ledger
 from lawbook.minds.base import Case, Mind
 from lawbook.runs.folder import RunConfig, RunFolder, list_runs
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import RunOutcome, State, fold_events
+from lawbook.runs.state import State, fold_events
 from lawbook.sandbox.host import Host
 
 
@@ -147,9 +150,13 @@ def test_a_long_call_counts_whole_and_so_does_a_long_search() -> None:
     for now, told in ((0.0, 0.0), (3000.0, 2990.0)):
         spent.add_time(now, paused=False, reported=told)
     assert spent.active_seconds == 3000.0
-    assert read_duration({"seconds": 7, "receipt": {}}) == 7.0 and read_duration({"verdict": {"seconds": 2.5}}) == 2.5
-    assert [read_duration({"seconds": odd}) for odd in (None, "3", True, -1.0, float("inf"), float("nan"))] == [0.0] * 6
-    assert read_duration({"verdict": None}) == read_duration({}) == 0.0
+    call, verdict = CallEvent(0, 0, "propose", None, 7, {}), Verdict(VerdictKind.ADMISSIBLE, seconds=2.5)
+    assert get_duration(call) == 7.0 and get_duration(VerdictEvent(0, "proposal", verdict)) == 2.5
+    assert get_duration(PlanEvent(0, None, "", 1, 0.5, None, ())) == 0.5 and get_duration(NoteEvent("a word")) == 0.0
+    assert [get_duration(replace(call, seconds=odd)) for odd in (-1.0, float("inf"), float("nan"))] == [0.0] * 3
+    for odd in (None, "3", True):
+        with pytest.raises(UsageError, match=r"cannot be read.*altered\.$"):
+            decode(EventKind.CALL, encode(call) | {"seconds": odd})
 
 
 def test_a_clock_set_ahead_while_the_run_plays_does_not_pause_it_for_good(
@@ -190,14 +197,14 @@ def test_what_a_door_was_asked_costs_nothing() -> None:
     from lawbook.runs.state import Member
 
     state = State(Record(1), [Member(0)])
-    for seq, body in enumerate(
+    for seq, call in enumerate(
         (
-            {"member": 0, "op": "door", "command": "status", "characters": 100, "seconds": 0.1, "answer": None, "receipt": {}},
-            {"member": 0, "op": "door", "command": "plan"},
-            {"member": 0, "op": "coder", "answer": None, "receipt": {"input_tokens": 5, "dollars": 0.5, "requests": 3}},
+            CallEvent(0, 0, COMMAND_OP, None, 0.1, {"command": "status", "characters": 100, "refused": False}),
+            CallEvent(0, 1, COMMAND_OP, None, 0.1, {"command": "plan", "requests": 7, "dollars": 9.0}),
+            CallEvent(0, 0, AGENT_OP, None, 0.0, {"input_tokens": 5, "dollars": 0.5, "requests": 3}),
         )
     ):
-        state.apply(Event(seq, 1.0, EventKind.CALL, body, "", ""), None)  # type: ignore[arg-type]
+        state.apply(Event(seq, 1.0, EventKind.CALL, encode(call), "", ""), None)  # type: ignore[arg-type]
     assert (state.spending.calls, state.spending.tokens, state.spending.dollars) == (3, 5, 0.5)
     assert state.members[0].n_calls == 0
 

@@ -23,7 +23,8 @@ from minds import Scripted
 from served import served
 
 from lawbook.core.hypothesis import Decision, Proposal
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play
@@ -128,7 +129,7 @@ def shown(page: Any, label: str) -> np.ndarray:
 def drawn(folder: RunFolder, frame: str) -> np.ndarray:
     """What a board must show, pixel by pixel."""
     chronicle = RunIndex(folder.ledger)
-    colours = np.array(get_palette(chronicle.opening.spec["palette"]).colours, np.uint8)
+    colours = np.array(get_palette(chronicle.opening.spec.palette).colours, np.uint8)
     pixels = colours[chronicle.ledger.read_frame(frame)]
     chronicle.close()
     return pixels
@@ -220,11 +221,11 @@ def test_the_frames_of_an_animation_are_seen_one_by_one(page: Any, browser: Any,
 def test_the_plan_ahead_is_drawn_on_the_board(page: Any, base: str, runs: dict[str, RunFolder]) -> None:
     chronicle = RunIndex(runs["maze"].ledger)
     chronicle.read_events()
-    plan = max(chronicle.plan_draws, key=lambda one: len(one.plan_body["actions"]))
+    plan = max(chronicle.plan_draws, key=lambda one: one.n_actions)
     chronicle.close()
     page.goto(f"{base}#run=maze&step={plan.at}")
     at(page, plan.at)
-    length = len(plan.plan_body["actions"])
+    length = plan.n_actions
     until(lambda: f"{length} actions" in page.locator(".next").inner_text(), "the plan in words")
     points = page.locator(".over .way").first.get_attribute("points").split(" ")
     assert len(points) == length + 1

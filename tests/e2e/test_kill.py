@@ -23,7 +23,8 @@ from stories import NO_GOAL, NO_HOLES, NOWHERE, PROBES, TRUE, UNFAITHFUL, told
 from lawbook.audit.report import audit_run
 from lawbook.core.record import RESET
 from lawbook.errors import HostError, LawbookError, MindError, WorldError
-from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event, Ledger
 from lawbook.runs.folder import RunConfig, RunFolder, list_runs
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play

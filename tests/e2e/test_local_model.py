@@ -16,7 +16,8 @@ import pytest
 from lakes import bodies
 
 from lawbook.cli import main
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import list_runs
 from lawbook.runs.recheck import recheck_run
 

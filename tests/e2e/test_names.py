@@ -20,7 +20,8 @@ from lawbook.core import ipc
 from lawbook.core.hypothesis import Hypothesis, Proposal
 from lawbook.core.record import Action
 from lawbook.core.results import Judgement, Probe, Subgoal
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.minds.base import Case, Mind
 from lawbook.minds.registry import make_mind
 from lawbook.runs.folder import RunConfig, RunFolder

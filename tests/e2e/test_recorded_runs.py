@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunFolder
 
 RECORDED = Path(__file__).parents[1] / "support" / "recorded_runs"

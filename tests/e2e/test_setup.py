@@ -18,8 +18,8 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = (ROOT / "requirements.lock").read_text()
-LOCAL = (ROOT / "tests" / "local-model.txt").read_text()
-"""The lock of the extra `local`, which `make setup` leaves out."""
+LOCAL = (ROOT / "tests" / "local-model.txt").read_text() + (ROOT / "tests" / "ale.txt").read_text()
+"""The locks of the extras `local` and `ale`, which `make setup` leaves out."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 BASE_PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 

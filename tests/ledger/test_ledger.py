@@ -20,7 +20,9 @@ from hypothesis.extra import numpy as arrays
 
 from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
 from lawbook.errors import LawbookError, UsageError
-from lawbook.ledger.ledger import GENESIS, EventKind, Ledger, StoredFrames, pack_observation, read_observation
+from lawbook.ledger.contents import StoredFrames, load_observation, store_observation
+from lawbook.ledger.events import EventKind, ObserveEvent
+from lawbook.ledger.ledger import GENESIS, Ledger
 from lawbook.runs.state import fold_events
 
 FRAMES = arrays.arrays(np.uint8, st.tuples(st.integers(1, 9), st.integers(1, 9)))
@@ -45,8 +47,9 @@ def picture(*values: int) -> np.ndarray:
 
 
 def write_observation(ledger: Ledger, seen: Observation, action: Action | None, trajectory: int) -> Observation:
-    event = ledger.append(EventKind.OBSERVE, pack_observation(ledger, seen, action, trajectory))
-    return read_observation(ledger, event.body)
+    data = ledger.write(store_observation(ledger, seen, action, trajectory)).data
+    assert isinstance(data, ObserveEvent)
+    return load_observation(ledger, data)
 
 
 def opened(ledger: Ledger, levels: int | None = None) -> None:
@@ -363,7 +366,8 @@ _WRITER = """
 import sys, numpy as np
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.ledger import Ledger
+from lawbook.ledger.events import EventKind
 with Ledger.open(Path(sys.argv[1])) as ledger:
     rng = np.random.default_rng(len(ledger))
     while True:
@@ -434,7 +438,8 @@ def test_any_observation_comes_back(tmp_path_factory: pytest.TempPathFactory, se
         ledger.commit()
     with Ledger.open(path, readonly=True) as ledger:
         (event,) = ledger
-        back = read_observation(ledger, event.body)
+        assert isinstance(event.data, ObserveEvent)
+        back = load_observation(ledger, event.data)
         assert event.body["action"] == [6, 3, 2]
         assert (back.status, back.level, back.available) == (seen.status, seen.level, seen.available)
         assert len(back.frames) == len(seen.frames) == len(kept.frames)

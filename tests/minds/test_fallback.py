@@ -10,17 +10,17 @@ import pytest
 from lakes import LAKE, TRUE
 from minds import Scripted, as_proposal
 
-from lawbook.core.hypothesis import Hypothesis, Proposal
+from lawbook.core.hypothesis import Hypothesis, Proposal, Trigger
 from lawbook.core.record import Action, Record
-from lawbook.core.results import Judgement, Probe, Subgoal
+from lawbook.core.results import Judgement, Probe, RunOutcome, Subgoal
 from lawbook.errors import UsageError
-from lawbook.ledger.ledger import Event, EventKind
-from lawbook.minds.base import Case, Interface, Trigger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event
+from lawbook.minds.base import Case, Interface
 from lawbook.minds.fallback import FallbackMind, make_mind_with_fallback
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 
 CASE = Case(Interface((4, 4), (1, 2, 3, 4), (), 1), Record(1), Trigger.START, None, False, None, "", 9, 9, 0, 1, 0, 0)

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from meadow import Meadow, case_of, recorded
 
-from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, find_rule_citations
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, Trigger, find_rule_citations
 from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
-from lawbook.core.results import Limits, NoPlan, Plan, Probe, Subgoal, Verdict, VerdictKind
+from lawbook.core.results import Limits, NoPlan, Plan, Probe, RunOutcome, Subgoal, Verdict, VerdictKind
 from lawbook.errors import UsageError
-from lawbook.minds.base import Case, Trigger, Version
+from lawbook.minds.base import Case, Version
 from lawbook.minds.induce import SOURCE
 from lawbook.minds.induce.avatar_detection import find_avatar_looks
 from lawbook.minds.induce.motion import Mover, find_movers
@@ -24,7 +24,6 @@ from lawbook.protocols.protocol import get_protocol
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host, Program
 from lawbook.verification.replay import verify
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from meadow import Meadow, case_of, recorded
 
-from lawbook.core.hypothesis import Hypothesis
+from lawbook.core.hypothesis import Hypothesis, Trigger
 from lawbook.core.record import Action, Observation, Record, Status, freeze
 from lawbook.core.results import Limits, Plan
-from lawbook.minds.base import Trigger
 from lawbook.minds.induce import SOURCE
 from lawbook.minds.induce.co_movers import analyse_record
 from lawbook.minds.induce.law_induction import find_rival_laws

@@ -13,8 +13,9 @@ from scripted_model import FAITHFUL, RETAIN, Script, ScriptedModel, book, edit, 
 
 from lawbook.core.hypothesis import ENGINE, RULEBOOK, Decision
 from lawbook.core.record import Action
-from lawbook.core.results import VerdictKind
-from lawbook.ledger.ledger import Event, EventKind
+from lawbook.core.results import RunOutcome, VerdictKind
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event
 from lawbook.minds.base import Mind
 from lawbook.minds.fallback import FallbackMind
 from lawbook.minds.llm.direct_baseline import DirectMind
@@ -24,7 +25,7 @@ from lawbook.minds.registry import make_mind
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import RunOutcome, State
+from lawbook.runs.state import State
 from lawbook.sandbox.host import Host
 
 AGREE: Script = {

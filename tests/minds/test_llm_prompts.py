@@ -14,11 +14,11 @@ from lamps import TRUE, UNFAITHFUL, WORLD, WRONG
 from scripted_model import FAITHFUL, RETAIN, ScriptedModel, book, program, reflection
 
 from lawbook.cli.main import main
-from lawbook.core.hypothesis import Decision, Hypothesis
+from lawbook.core.hypothesis import Decision, Hypothesis, Trigger
 from lawbook.core.record import Status
 from lawbook.core.results import Counterexample, MismatchRegion, ProgramError, Verdict, VerdictKind
 from lawbook.errors import MindError, UsageError
-from lawbook.minds.base import Case, Trigger, Version
+from lawbook.minds.base import Case, Version
 from lawbook.minds.llm import prompt_context, templates
 from lawbook.minds.llm.images import encode_png, render_images
 from lawbook.minds.llm.language_mind import LLMMind
@@ -95,6 +95,22 @@ def test_without_a_rulebook_everything_else_is_sent_byte_for_byte(case: Case, wh
             theirs[name].text == templates.load_prompt(name, rulebook=False) for name in ("diagnose", "tools") if name in theirs
         )
         assert "R2" not in without_book.text.replace(bare.files["world_model_engine.py"], "")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in PROMPTS.glob("*.md")))
+def test_only_an_arm_with_open_cells_is_told_of_them(name: str) -> None:
+    """And nothing else is told otherwise: what every other arm reads is what it read before there were any."""
+    told, untold = templates.load_prompt(name, allows_open=True), templates.load_prompt(name)
+    assert "<!--" not in told + untold and not re.search(r"\bU(?: rule|k|\d)|int16|earlier\"|update\(", untold)
+    parts = difflib.SequenceMatcher(None, told, untold, autojunk=False).get_opcodes()
+    assert all(kind in ("equal", "delete") for kind, *_ in parts)
+
+
+def test_a_mind_is_told_of_open_cells_where_the_protocol_has_them(case: Case) -> None:
+    script = {"reflect": [reflection("repair_code")], "compile": [program(TRUE)]}
+    for allows_open in (False, True):
+        requests = asked(replace(case, trigger=Trigger.MISMATCH, allows_open=allows_open), script, "propose")
+        assert ["update(state, observation)" in request.system for request in requests] == [allows_open] * len(requests)
 
 
 # -- what is in a request ---------------------------------------------------------------------

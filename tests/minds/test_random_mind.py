@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lawbook.core.hypothesis import Trigger
 from lawbook.core.record import Observation, Record, Status
 from lawbook.errors import MindError, UsageError
-from lawbook.minds.base import Case, Interface, Trigger
+from lawbook.minds.base import Case, Interface
 from lawbook.minds.random import SOURCE
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run

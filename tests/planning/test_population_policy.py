@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from lakes import CORNER, DOWN, LAKE, LEFT, NO_HOLES, RIGHT, TRUE, UP, Rivals
 from minds import replaced
 
-from lawbook.core.record import Status, freeze
-from lawbook.core.results import Plan, Prediction, Probe
+from lawbook.core.record import ActionKind, Status, freeze
+from lawbook.core.results import Plan, Prediction, Probe, RunOutcome
 from lawbook.errors import RefusedError, UsageError
-from lawbook.ledger.ledger import Event, EventKind
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event
 from lawbook.planning.disagreement import find_disagreements as ways_of
 from lawbook.planning.population import DisagreementCandidate, build_disagreement, choose_disagreement
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.session import Session
-from lawbook.runs.state import ActionKind, RunOutcome
 from lawbook.sandbox.host import Host, Program
 
 FRAIL = replaced(TRUE, "    down, right = MOVES", "    assert state.row < 2\n    down, right = MOVES")

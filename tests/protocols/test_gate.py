@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
 from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
-from lawbook.core.results import Plan
+from lawbook.core.results import Plan, Prediction
 from lawbook.errors import UsageError
 from lawbook.planning import population
 from lawbook.protocols import gate
@@ -116,11 +116,12 @@ def test_plans_need_an_admissible_hypothesis_except_under_vanilla() -> None:
 
 
 def test_a_plan_runs_to_its_end_and_ends_in_its_target() -> None:
-    running, over, done = Status.RUNNING, Status.OVER, Status.COMPLETED
-    assert gate.explain_end_refusal([running, running, done], True, "the goal") is None
-    assert "not predicted to end in the goal" in str(gate.explain_end_refusal([running, running], False, "the goal"))
-    assert "Action 2" in str(gate.explain_end_refusal([running, over, running], True, "the named subgoal"))
-    assert "Action 1" in str(gate.explain_end_refusal([done, running], True, "the goal"))
+    blank = np.zeros((1, 1), np.uint8)
+    running, over, done = (Prediction(blank, status) for status in (Status.RUNNING, Status.OVER, Status.COMPLETED))
+    assert gate.explain_end_refusal(MEMENTO, [running, running, done], True, "the goal", True) is None
+    assert "not predicted to end in the goal" in str(gate.explain_end_refusal(MEMENTO, [running, running], False, "the goal", True))
+    assert "Action 2" in str(gate.explain_end_refusal(MEMENTO, [running, over, running], True, "the named subgoal", False))
+    assert "Action 1" in str(gate.explain_end_refusal(MEMENTO, [done, running], True, "the goal", True))
 
 
 def test_unknown_protocol_names_the_known() -> None:

@@ -12,14 +12,15 @@ from minds import replaced
 from thinking import RECEIPT, DownError, Thinking
 
 from lawbook.core.record import Action
-from lawbook.core.results import Probe, Subgoal
+from lawbook.core.results import Probe, RunOutcome, Subgoal
 from lawbook.errors import MindError
-from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.ledger.events import MIND_OPERATIONS, EventKind
+from lawbook.ledger.ledger import Event, Ledger
 from lawbook.minds.base import Exchange
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import MIND_OPERATIONS, RunOutcome, fold_events
+from lawbook.runs.state import fold_events
 from lawbook.sandbox.host import Host
 
 

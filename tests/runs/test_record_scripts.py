@@ -17,7 +17,8 @@ from strays import processes
 
 import lawbook
 from lawbook.core.record import RESET, Action, Frame, Observation, Record, Status, freeze
-from lawbook.ledger.ledger import Ledger, pack_observation, read_observation
+from lawbook.ledger.contents import load_observation, store_observation
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs import record_scripts
 from lawbook.sandbox.host import Host
 
@@ -71,7 +72,7 @@ def test_animations_come_out_of_the_ledger_too(host: Host, tmp_path: Path) -> No
         record = Record(1)
         for action, count in ((None, 1), (Action(1), 3), (Action(2), 2)):
             seen = Observation(tuple(frame(10 * count + k) for k in range(count)), Status.RUNNING, 0, (1, 2))
-            record.extend(action, read_observation(ledger, pack_observation(ledger, seen, action, 0)))
+            record.extend(action, load_observation(ledger, store_observation(ledger, seen, action, 0)))
         told = record_scripts.run_script(host, record, "print([record[0].animation(k)[:, 0, 0].tolist() for k in (0, 1, -1)])")
     assert told == "[[10], [30, 31, 32], [20, 21]]"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,18 @@ from minds import Scripted, replaced
 
 from lawbook.audit.report import audit_run
 from lawbook.core import validation
-from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
-from lawbook.core.record import RESET, Action, Status
-from lawbook.core.results import Judgement, NoPlan, Plan, Prediction, Probe, ProgramError, Subgoal, VerdictKind
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, Trigger
+from lawbook.core.record import RESET, Action, ActionKind, Status
+from lawbook.core.results import Judgement, NoPlan, Plan, Prediction, Probe, ProgramError, RunOutcome, Subgoal, VerdictKind
 from lawbook.errors import RefusedError, UsageError
-from lawbook.ledger import codec
+from lawbook.ledger import contents
+from lawbook.ledger.events import DrawEvent, EventKind, NoPlanEvent, StoredProposal
 from lawbook.ledger.git_versions import GitVersions
-from lawbook.ledger.ledger import EventKind, Ledger
-from lawbook.minds.base import Trigger
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import ActionKind, RunOutcome, fold_events
+from lawbook.runs.state import fold_events
 from lawbook.sandbox.host import Host
 from lawbook.sandbox.worker_client import Worker
 
@@ -397,7 +397,7 @@ def test_who_is_asked_why_nobody_has_a_plan_is_still_asked_after_a_crash(
     _, events, _ = run(tmp_path / "whole", host, Scripted([NO_GOAL], [Probe(UP, "?")]), population=2, budget=3)
     monkeypatch.undo()
     asked = next(event for event in events if event.kind is EventKind.DRAW)
-    assert asked.body == {"classes": [], "drawn": None, "plan": None, "asked": [0, 1]}
+    assert asked.body == {"classes": [], "drawn": None, "plan": None, "asked": [0, 1]} and asked.data == NoPlanEvent((0, 1))
     answer = next(event for event in events[asked.seq :] if event.kind is EventKind.VERDICT)
     folder = RunFolder.open(found[answer.seq + 1])
     mind = Scripted([NO_GOAL], [Probe(UP, "?")])
@@ -415,11 +415,11 @@ def test_a_ledger_whose_draws_name_frames_alone_goes_on_as_it_did(
 ) -> None:
     """As ledgers were written before: such a run has no predictions of the plan under way, and holds in a strict audit."""
 
-    def pack_frames(ledger: Ledger, predictions: Sequence[Prediction]) -> dict[str, Any]:
-        return {"ahead": [ledger.put_frame(prediction.frame) for prediction in predictions]}
+    def store_frames(*parts: Any) -> DrawEvent:
+        return replace(contents.store_draw(*parts), predicted_statuses=None)
 
     with monkeypatch.context() as patch:
-        patch.setattr("lawbook.runs.session.pack_planned", pack_frames)
+        patch.setattr("lawbook.runs.session.store_draw", store_frames)
         folder = cut_in_a_plan(patch, tmp_path, host)
     with resume_run(folder, host=host, mind=Scripted([TRUE])) as session:
         assert list(session.ahead) == [] and session.state.active_plan is not None
@@ -427,32 +427,32 @@ def test_a_ledger_whose_draws_name_frames_alone_goes_on_as_it_did(
     assert audit_run(folder, strict=True).holds
 
 
-def test_what_a_mind_proposed_is_validated_and_packed_once(tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_mind_proposed_is_validated_and_stored_once(tmp_path: Path, host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what is judged is what the ledger holds, whatever becomes of the object meanwhile."""
     calls: list[str] = []
-    validate, pack = validation.validate_proposal, codec.pack_proposal
+    validate, store = validation.validate_proposal, contents.store_proposal
 
     def count_validate(proposal: object) -> Proposal:
         calls.append("validate")
         return validate(proposal)
 
-    def count_pack(ledger: Ledger, proposal: Proposal) -> dict[str, Any]:
-        calls.append("pack")
-        return pack(ledger, proposal)
+    def count_store(ledger: Ledger, proposal: Proposal) -> StoredProposal:
+        calls.append("store")
+        return store(ledger, proposal)
 
     monkeypatch.setattr(validation, "validate_proposal", count_validate)
     for module in ("session", "mind_call"):
-        monkeypatch.setattr(f"lawbook.runs.{module}.pack_proposal", count_pack)
+        monkeypatch.setattr(f"lawbook.runs.{module}.store_proposal", count_store)
     with start_run(RunConfig(LAKE), tmp_path, host=host, mind=Scripted([TRUE])) as (_, session):
         proposal = session.call_mind(0, "propose")
-        assert calls == ["validate", "pack"]
+        assert calls == ["validate", "store"]
         assert proposal.files is not None
         if isinstance(proposal.files, dict):
             proposal.files["world_model_engine.py"] = "x = 1"
-        assert session.propose(proposal).admissible and calls == ["validate", "pack"]
+        assert session.propose(proposal).admissible and calls == ["validate", "store"]
         assert session.state.members[0].hypothesis == TRUE
         session.propose(Proposal(Decision.REPAIR_CODE, None, TRUE.files, "by hand"))
-        assert calls == ["validate", "pack"] * 2
+        assert calls == ["validate", "store"] * 2
 
 
 def test_the_state_is_a_fold_over_the_ledger(tmp_path: Path, host: Host) -> None:

@@ -6,26 +6,37 @@ import ast
 from pathlib import Path
 
 import lawbook
+from lawbook.ledger.events import EVENT_KINDS
 
 HERE = Path(lawbook.__path__[0])
 IMPORT = HERE / "arc" / "recording_io.py"
 
 
 def list_writes(source: str) -> list[int]:
-    """Lines that append an event: `X.append(EventKind..., ...)`."""
+    """Lines that append or write an event, by what is written (`X.append(NoteEvent(...))`) or where (`ledger.write(x)`)."""
     return [
         node.lineno
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "append"
-        and node.args
-        and any(isinstance(part, ast.Name) and part.id == "EventKind" for part in ast.walk(node.args[0]))
+        and node.func.attr in ("append", "append_verdict", "write")
+        and (_is_log(node.func.value) or any(_tells_event(argument) for argument in node.args))
     ]
 
 
+def _is_log(receiver: ast.expr) -> bool:
+    name = receiver.attr if isinstance(receiver, ast.Attribute) else receiver.id if isinstance(receiver, ast.Name) else ""
+    return name.lstrip("_") in ("event_log", "ledger")
+
+
+def _tells_event(argument: ast.expr) -> bool:
+    names = {part.id for part in ast.walk(argument) if isinstance(part, ast.Name)}
+    return not names.isdisjoint({"EventKind", *(event_class.__name__ for event_class in EVENT_KINDS)})
+
+
 def test_nobody_outside_runs_appends_an_event() -> None:
-    assert list_writes("log.append(EventKind.NOTE, {})\nrows.append(1)\n") == [1]
+    source = "log.append(EventKind.NOTE, {})\nlog.append(NoteEvent(''))\nself._ledger.write(x)\nrows.append(1)\nfile.write(x)\n"
+    assert list_writes(source) == [1, 2, 3]
     writers = {path for path in HERE.rglob("*.py") if list_writes(path.read_text(encoding="utf-8"))}
     assert HERE / "runs" / "session.py" in writers
     assert {path for path in writers if path.parent != HERE / "runs"} == {IMPORT}

@@ -133,7 +133,7 @@ def test_replay_is_the_bare_loop_piece_by_piece(host: Host) -> None:
         expected.append(engine.render(state))
     pieces: list[tuple[int, int]] = []
 
-    def check(at: int, frames: np.ndarray, statuses: Sequence[Status]) -> bool:
+    def check(at: int, frames: np.ndarray, statuses: Sequence[Status], *_: object) -> bool:
         assert len(frames) == len(statuses)
         assert np.array_equal(frames, expected[at : at + len(frames)])
         pieces.append((at, at + len(frames)))
@@ -186,7 +186,7 @@ def test_replay_starts_anew_and_leaves_the_old_frames_alone(host: Host) -> None:
 def test_stopping_early_costs_no_more_and_the_worker_serves_on(host: Host) -> None:
     seen = []
 
-    def check(at: int, frames: np.ndarray, statuses: Sequence[Status]) -> bool:
+    def check(at: int, frames: np.ndarray, statuses: Sequence[Status], *_: object) -> bool:
         seen.append(at)
         return len(seen) < 2
 
@@ -224,7 +224,7 @@ def test_a_slow_replay_is_checked_before_it_ends(host: Host) -> None:
 
 
 def test_a_check_that_fails_leaves_a_worker_that_can_be_closed(host: Host) -> None:
-    def check(at: int, frames: np.ndarray, statuses: Sequence[Status]) -> bool:
+    def check(at: int, frames: np.ndarray, statuses: Sequence[Status], *_: object) -> bool:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError), worker(host, counter(render="frame = [[0] * 4] * 4")) as it:
@@ -239,7 +239,7 @@ def test_a_check_that_fails_leaves_a_worker_that_can_be_closed(host: Host) -> No
 def test_a_fault_names_its_step_and_keeps_what_came_before(host: Host, code: str) -> None:
     checked: list[int] = []
 
-    def check(at: int, frames: np.ndarray, statuses: Sequence[Status]) -> bool:
+    def check(at: int, frames: np.ndarray, statuses: Sequence[Status], *_: object) -> bool:
         checked.extend(frames[:, 0, 0].tolist())
         return True
 

@@ -16,12 +16,12 @@ from minds import Scripted
 from lawbook.core import ipc
 from lawbook.core.hypothesis import ENGINE, Hypothesis
 from lawbook.core.record import Action, Status
-from lawbook.core.results import Probe
+from lawbook.core.results import Probe, RunOutcome
 from lawbook.errors import LawbookError, WorldError
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.lifecycle import resume_run
 from lawbook.runs.loops.memento3 import play
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 from lawbook.sandbox.worker_client import CandidatePlan
 from lawbook.sandbox.worker_replies import BrokenReplyError, decode_fault, decode_search_reply

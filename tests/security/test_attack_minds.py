@@ -20,14 +20,13 @@ from minds import Scripted
 
 from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal, count_code_bytes, find_rule_citations, strip_comments
 from lawbook.core.record import Action
-from lawbook.core.results import Judgement, Limits, Plan, Probe, Subgoal, VerdictKind
+from lawbook.core.results import Judgement, Limits, Plan, Probe, RunOutcome, Subgoal, VerdictKind
 from lawbook.errors import MindError, RefusedError
-from lawbook.ledger.ledger import EventKind
+from lawbook.ledger.events import EventKind
 from lawbook.minds.base import Case
 from lawbook.runs.lifecycle import resume_run
 from lawbook.runs.loops.memento3 import play
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host, Program
 
 

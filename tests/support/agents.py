@@ -16,8 +16,10 @@ from lawbook.agents.api.socket_server import SocketServer, serve
 from lawbook.agents.api.workspace import SOCKET, Workspace
 from lawbook.core.hypothesis import ENGINE, RULEBOOK, Hypothesis
 from lawbook.core.record import Action, Observation, Record, Status, freeze
+from lawbook.ledger.events import OpenEvent, RecordedSandbox
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.ledger.ledger import Ledger
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.minds.base import Mind
 from lawbook.protocols.protocol import get_protocol
 from lawbook.runs.event_log import EventLog
@@ -64,7 +66,7 @@ class Agent:
 
 
 def answers_of(hypothesis: Hypothesis) -> str:
-    rules = [line.partition(".")[0] for line in hypothesis.rulebook.splitlines() if line.startswith("R")]
+    rules = [line.partition(".")[0] for line in hypothesis.rulebook.splitlines() if line.startswith(("R", "U"))]
     return "".join(f"{rule}: the code does exactly what this rule says\n" for rule in rules)
 
 
@@ -190,7 +192,8 @@ def session_of(
     run = {"world": "corridor", "mind": "drive", "protocol": protocol, "population": members, "budget": budget, "seed": 0}
     spec = {"levels": world.spec.levels, "shape": world.spec.shape, "actions": world.spec.actions, "baselines": None}
     try:
-        session.open({"run": run, "spec": {**spec, "baseline": "optimal", "palette": "arc"}, "versions": {}, "sandbox": {}})
+        spec |= {"baseline": "optimal", "palette": "arc"}
+        session.open(OpenEvent(RecordedSettings(run), RecordedSpec(spec), {}, RecordedSandbox("", {})))
         yield session
     finally:
         session.close()

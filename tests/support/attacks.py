@@ -15,7 +15,8 @@ from strays import processes
 from lawbook.core.hypothesis import ENGINE, Decision, Proposal
 from lawbook.core.record import Action
 from lawbook.core.results import InitialObservation, Subgoal
-from lawbook.ledger.ledger import Event, EventKind
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.session import Session

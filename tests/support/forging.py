@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from lawbook.audit.report import AuditReport
-from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event, Ledger
 from lawbook.runs.folder import RunFolder
 
 

@@ -216,7 +216,7 @@ def ring(out: Path) -> Iterator[Ring]:
 
 def main() -> None:
     known = everything()
-    with tempfile.TemporaryDirectory(prefix="lawbook-hostile-") as folder:
+    with tempfile.TemporaryDirectory(prefix="hostile-run-") as folder:
         os.chdir(folder)
         with ring(Path(folder)) as the:
             print(json.dumps({"user": os.getuid(), **the.sizes()}), flush=True)

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from minds import Scripted, as_proposal, replaced, worked_example
 
-from lawbook.core.hypothesis import Decision, Proposal
+from lawbook.core.hypothesis import Decision, Proposal, Trigger
 from lawbook.core.record import Action
 from lawbook.core.results import Probe, Subgoal
-from lawbook.ledger.ledger import Event, EventKind, Ledger
-from lawbook.minds.base import Case, Mind, Trigger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event, Ledger
+from lawbook.minds.base import Case, Mind
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops.memento3 import play

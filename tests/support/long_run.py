@@ -8,11 +8,25 @@ from pathlib import Path
 
 import numpy as np
 
-from lawbook.core.hypothesis import ENGINE, Decision, Proposal
-from lawbook.core.record import Action, Frame, Observation, Status
-from lawbook.core.results import Counterexample, MismatchRegion, Verdict, VerdictKind
-from lawbook.ledger.codec import pack_proposal, pack_verdict
-from lawbook.ledger.ledger import EventKind, Ledger, pack_observation
+from lawbook.core.hypothesis import ENGINE, Decision, Proposal, Trigger
+from lawbook.core.record import Action, ActionKind, Frame, Observation, Status
+from lawbook.core.results import Counterexample, MismatchRegion, RunOutcome, Verdict, VerdictKind
+from lawbook.ledger.contents import store_observation, store_proposal
+from lawbook.ledger.events import (
+    AnyEvent,
+    CallEvent,
+    CloseEvent,
+    DrawEvent,
+    IntendEvent,
+    OpenEvent,
+    PlanEvent,
+    PredictedOutcome,
+    ProposeEvent,
+    RecordedSandbox,
+    VerdictEvent,
+)
+from lawbook.ledger.ledger import Ledger
+from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.worlds.world import WorldSpec
 
@@ -34,27 +48,26 @@ class _Run:
     def __init__(self, ledger: Ledger, choice: random.Random, animation: int) -> None:
         self.ledger, self.choice, self.animation = ledger, choice, animation
         self.x, self.y, self.level, self.trajectory, self.step, self.version = 30, 30, 0, 0, 0, 0
+        self.sent = 0
         self.clock = 1_700_000_000.0
 
     def play(self, config: RunConfig, actions: int, levels: int, close: bool) -> None:
         spec = WorldSpec((SIZE, SIZE), (1, 2, 3, 4), levels=levels, baselines=(PER_LEVEL // 2,) * levels, baseline="human")
-        self._event(EventKind.OPEN, run=asdict(config), versions={"lawbook": "0"}, spec=asdict(spec), sandbox={"level": "strong"})
+        sandbox = RecordedSandbox("strong", {})
+        self._event(OpenEvent(RecordedSettings(asdict(config)), RecordedSpec(asdict(spec)), {"lawbook": "0"}, sandbox))
         self._observe(None, Status.RUNNING)
-        self._propose("start")
+        self._propose(Trigger.START)
         for sent in range(actions):
             if sent % PLAN == 0:
                 planned = [self._towards() for _ in range(min(PLAN, actions - sent))]
                 wrong = sent // PLAN % MISS == MISS - 1
-                plan = self._event(
-                    EventKind.PLAN, member=0, subgoal=None, question="", nodes=50, seconds=0.01, cut=None, certified=True,
-                    method="bfs", actions=[[action.id] for action in planned],
-                )  # fmt: skip
-                self._event(EventKind.DRAW, classes=[[0]], drawn=0, plan=plan)
+                plan = self._event(PlanEvent(0, None, "", 50, 0.01, None, tuple(planned), certified=True, method="bfs"))
+                self._event(DrawEvent(((0,),), 0, plan))
             self._send(planned[sent % PLAN], plan, wrong and sent % PLAN == PLAN - 1, (sent + 1) % PER_LEVEL == 0)
             if sent % 200 == 199:
                 self.ledger.commit()
         if close:
-            self._event(EventKind.CLOSE, outcome="won", sentence="The last level is completed.", head=self.ledger.head)
+            self._event(CloseEvent(RunOutcome.WON, "The last level is completed.", self.ledger.head))
         self.ledger.commit()
 
     def _send(self, action: Action, plan: int, wrong: bool, completes: bool) -> None:
@@ -64,10 +77,7 @@ class _Run:
         if completes:
             self.level += 1
         predicted = self.ledger.put_frame(before if wrong else after)
-        self._event(
-            EventKind.INTEND, action=[action.id], sort="plan", member=0, plan=plan, question="",
-            predictions={"0": [predicted, status.value]},
-        )  # fmt: skip
+        self._event(IntendEvent(action, ActionKind.PLAN, 0, plan, "", {0: PredictedOutcome(predicted, frozenset({status}))}))
         self.step += 1
         step, trajectory = self.step, self.trajectory
         self._observe(action, status)
@@ -79,24 +89,21 @@ class _Run:
                 (MismatchRegion(self.y, self.x, self.y + 3, self.x + 3, 32, (5,), (9,), (5,)),), "32 of 4096 cells are wrong.",
             )  # fmt: skip
             verdict = Verdict(VerdictKind.COUNTEREXAMPLE, example.text, example)
-            self._event(EventKind.VERDICT, member=0, about="prediction", verdict=pack_verdict(verdict))
-            self._propose("mismatch")
+            self._event(VerdictEvent(0, "prediction", verdict))
+            self._propose(Trigger.MISMATCH)
 
-    def _propose(self, why: str) -> None:
+    def _propose(self, why: Trigger) -> None:
         self.version += 1
         rules = "".join(f"R{k}. Law number {k}, as known since version {self.version - self.version % k}.\n" for k in range(1, 9))
         code = "".join(
             f"def law_{k}(state):  # R{k}\n    return state + {self.version - self.version % k}\n\n" for k in range(1, 9)
         )
         tokens = 2000 + self.choice.randrange(500)
-        self._event(
-            EventKind.CALL, member=0, op="propose", answer={}, seconds=1.5, receipt={"tokens": tokens, "dollars": tokens / 1e6}
-        )
-        body = pack_proposal(self.ledger, Proposal(Decision.REVISE_RULEBOOK, rules, {ENGINE: code}, "It was told otherwise."))
-        self._event(EventKind.PROPOSE, member=0, why=why, cause=why, **body)
-        self._event(
-            EventKind.VERDICT, member=0, about="proposal", verdict=pack_verdict(Verdict(VerdictKind.ADMISSIBLE, replayed=self.step))
-        )
+        stored = store_proposal(self.ledger, Proposal(Decision.REVISE_RULEBOOK, rules, {ENGINE: code}, "It was told otherwise."))
+        receipt = {"tokens": tokens, "dollars": tokens / 1e6}
+        self._event(CallEvent(0, self.version - 1, "propose", stored, 1.5, receipt))
+        self._event(ProposeEvent(0, why, why, self.sent, stored))
+        self._event(VerdictEvent(0, "proposal", Verdict(VerdictKind.ADMISSIBLE, replayed=self.step)))
 
     def _towards(self) -> Action:
         return Action(self.choice.randrange(1, 5))
@@ -116,8 +123,9 @@ class _Run:
     def _observe(self, action: Action | None, status: Status) -> None:
         frames = [*(self._frame(10 + k % 4) for k in range(self.animation if action else 0)), self._frame()]
         observation = Observation(tuple(frames), status, self.level, (1, 2, 3, 4))
-        self._event(EventKind.OBSERVE, **pack_observation(self.ledger, observation, action, self.trajectory))
+        self._event(store_observation(self.ledger, observation, action, self.trajectory))
+        self.sent += action is not None
 
-    def _event(self, kind: EventKind, **body: object) -> int:
+    def _event(self, event: AnyEvent) -> int:
         self.clock += 0.05
-        return self.ledger.append(kind, body, now=self.clock).seq
+        return self.ledger.write(event, now=self.clock).seq

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from lawbook.core.hypothesis import Trigger
 from lawbook.core.record import RESET, Action, Observation, Record, Status, freeze
-from lawbook.minds.base import Case, Interface, Trigger
+from lawbook.minds.base import Case, Interface
 from lawbook.worlds.world import WorldSpec
 
 FLOOR = 5

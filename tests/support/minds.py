@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal
+from lawbook.core.hypothesis import ENGINE, Decision, Hypothesis, Proposal, Trigger
 from lawbook.core.record import Action
 from lawbook.core.results import Judgement, Probe, Subgoal
-from lawbook.minds.base import Case, Trigger, judge_by_citations
+from lawbook.minds.base import Case, judge_by_citations
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -19,7 +19,8 @@ from minds import Scripted
 from lawbook.core.record import Action
 from lawbook.core.results import Probe
 from lawbook.errors import LawbookError, MindError
-from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event, Ledger
 from lawbook.minds.base import Mind
 from lawbook.minds.registry import make_mind
 from lawbook.runs.folder import RunConfig, RunFolder

@@ -31,7 +31,8 @@ from stories import STORIES, Story, parted, player, told
 from lawbook.audit.report import audit_run, rebuild_git_memory
 from lawbook.errors import LawbookError
 from lawbook.ledger import sqlite_store
-from lawbook.ledger.ledger import Event, EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event, Ledger
 from lawbook.runs.folder import RunFolder
 
 PATIENCE = 300.0
@@ -455,7 +456,7 @@ def main() -> int:
     parser.add_argument("--stories", default=",".join(STORIES), help=f"of {', '.join(STORIES)} (default: all)")
     parser.add_argument("--keep", action="store_true", help="keep the folder of a run that went wrong")
     given = parser.parse_args()
-    home = Path(tempfile.mkdtemp(prefix="lawbook-torture-"))
+    home = Path(tempfile.mkdtemp(prefix="torture-"))
     torture = Torture(given.seed, home, lambda line: print(line, flush=True))
     began = time.monotonic()
     try:

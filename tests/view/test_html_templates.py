@@ -6,15 +6,16 @@ import copy
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from enum import Enum
 from html.parser import HTMLParser
 from pathlib import Path
 
-import jinja2
 import pytest
 from lakes import LAKE, NO_HOLES, STILL_NO_HOLES, TRUE
 from minds import Scripted
 
+from lawbook.ledger.events import IntendEvent, PlanEvent
 from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
@@ -53,8 +54,10 @@ def poisoned(value: object) -> object:
         return value
     changed = copy.copy(value)
     for name, one in vars(value).items():
-        if name in ("plan_body", "intent"):  # an event's body: its keys are ours
-            object.__setattr__(changed, name, one | dict.fromkeys(one.keys() & {"question", "method"}, EVIL))
+        if isinstance(one, PlanEvent):  # a typed event: the ids and numbers in it are ours
+            object.__setattr__(changed, name, replace(one, question=EVIL, method=EVIL))
+        elif isinstance(one, IntendEvent):
+            object.__setattr__(changed, name, replace(one, question=EVIL))
         elif name != "kind":
             object.__setattr__(changed, name, poisoned(one))
     return changed
@@ -110,7 +113,7 @@ def test_every_template_is_tried_above_and_escapes() -> None:
 
 
 def test_a_value_that_is_not_given_is_an_error() -> None:
-    with pytest.raises(jinja2.UndefinedError):
+    with pytest.raises(KeyError):
         html_templates.render_template("report.html", title="a run")
 
 

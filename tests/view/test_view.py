@@ -22,7 +22,8 @@ from screen import plain, text_of
 
 from lawbook.core.hypothesis import ENGINE, RULEBOOK, Decision, Proposal
 from lawbook.core.record import Action
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import resume_run, start_run
 from lawbook.runs.loops.memento3 import play
@@ -32,7 +33,7 @@ from lawbook.sandbox.host import Host
 from lawbook.view import html_report, summary_svg, text_output
 from lawbook.view.display_events import PredictionFailed, ProposalJudged
 from lawbook.view.event_stream import read_display_events
-from lawbook.view.formatting import clean, extract_first_sentence, format_one_line, format_seconds
+from lawbook.view.formatting import clean, extract_first_sentence, format_one_line, format_seconds, format_timestamp
 from lawbook.view.live_display import LiveDisplay, PlainDisplay, describe_activity
 from lawbook.view.live_layout import Scene
 from lawbook.view.metrics import compute_metrics, summarize_run
@@ -188,6 +189,10 @@ def test_first_sentence_stops_at_the_first_full_stop() -> None:
 
 def test_seconds_read_like_a_person_says_them() -> None:
     assert [format_seconds(n) for n in (0.123, 5, 42.4, 200, 7500)] == ["0.12 s", "5.0 s", "42 s", "3 min 20 s", "2 h 05 min"]
+
+
+def test_a_time_beyond_every_calendar_is_seconds() -> None:
+    assert format_timestamp(2.0**62) == "4.61169e+18 s after 1970" and format_timestamp(0).startswith(("1970-", "1969-"))
 
 
 def test_entries_are_numbered_rules_with_what_follows_them() -> None:

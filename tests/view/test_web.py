@@ -33,7 +33,8 @@ from PIL import Image
 from served import Client, served
 
 from lawbook.core.hypothesis import ENGINE, Decision, Proposal, find_rule_citations
-from lawbook.ledger.ledger import EventKind, Ledger
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig, RunFolder, list_runs
 from lawbook.runs.lifecycle import start_run
 from lawbook.sandbox.host import Host

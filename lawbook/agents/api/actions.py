@@ -17,11 +17,11 @@ from lawbook.agents.api.workspace import FIDELITY, find_changed_files
 from lawbook.core import frame_text
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, find_rule_citations, validate_files
 from lawbook.core.record import Action, Observation, Status
-from lawbook.core.results import ExecutionResult, Limits, NoPlan, ProgramError, Subgoal, Verdict, VerdictKind
+from lawbook.core.results import ExecutionResult, Limits, NoPlan, ProgramError, RunOutcome, Subgoal, Verdict, VerdictKind
 from lawbook.errors import RefusedError, UsageError
 from lawbook.planning.planner import roll
 from lawbook.protocols import gate
-from lawbook.runs.state import RunOutcome
+from lawbook.verification.open_cells import fill_open_cells, format_openness
 from lawbook.verification.replay import verify as replayed
 from lawbook.worlds.world import explain_refusal
 
@@ -90,6 +90,7 @@ def verify(context: CommandContext) -> CommandResult:
         session.record,
         first=[last_counterexample.trajectory] if last_counterexample else [],
         compared_fields=session.protocol.compared_fields,
+        seed=session.event_log.ledger.head,
     )
     citation_remarks = _describe_citations(hypothesis) if session.protocol.needs_rulebook else ""
     if not verdict.admissible:
@@ -137,20 +138,23 @@ def simulate(context: CommandContext, actions: Sequence[str], at: str = "now", b
     predictions, recorded_actions = rollout[0], [action for action, _ in recorded.steps[step : step + len(chosen_actions)]]
     before, lines = recorded.get_frame(step), []
     for k, (action, prediction) in enumerate(zip(chosen_actions, predictions, strict=True), 1):
-        line = f"+{k} action {action}, {prediction.status}: {frame_text.format_difference(before, prediction.frame)}"
+        shown, openness = fill_open_cells(prediction, before), format_openness(prediction)
+        head = f"+{k} action {action}, {prediction.status}" + (f" [{openness}]" if openness else "")
+        line = f"{head}: {frame_text.format_difference(before, shown)}"
         if k <= len(recorded_actions) and recorded_actions[:k] == list(chosen_actions[:k]):
             observation = recorded.steps[step + k - 1][1]
             if observation.status is Status.COMPLETED:
-                difference = "" if prediction.status is observation.status else f"on record it is {observation.status}"
+                difference = "" if prediction.allows(observation.status) else f"on record it is {observation.status}"
             else:
-                status_difference = "" if prediction.status is observation.status else f"{observation.status}; "
-                difference = status_difference + frame_text.format_difference(prediction.frame, observation.frame)
+                status_difference = "" if prediction.allows(observation.status) else f"{observation.status}; "
+                claimed = fill_open_cells(prediction, observation.frame)
+                difference = status_difference + frame_text.format_difference(claimed, observation.frame)
                 difference = "" if difference == "nothing changed" else f"predicted -> on record: {difference}"
             line += f"\n  {difference or 'as on record'}"
         lines.append(line)
-        before = prediction.frame
+        before = shown
     if board and predictions:
-        lines.append(frame_text.format_board(predictions[-1].frame))
+        lines.append(frame_text.format_board(before))
     return "\n".join(lines)
 
 
@@ -161,10 +165,12 @@ def plan(
     seconds: int | None = None,
     nodes: int | None = None,
     bare: bool = False,
+    frontier: bool = False,
 ) -> str | CommandResult:
-    """The shortest way in the accepted program, within the budget, to the goal or to a subgoal."""
+    """The shortest way in the accepted program, within the budget, to the goal, to a subgoal, or to what it leaves open."""
     _require_proposed(context)
-    result = context.session.plan(context.member, make_subgoal(subgoal, message, context), _make_limits(context, seconds, nodes))
+    target, limits = make_subgoal(subgoal, message, context), _make_limits(context, seconds, nodes)
+    result = context.session.plan(context.member, target, limits, frontier=frontier)
     if isinstance(result, NoPlan):
         return CommandResult(
             f"no plan: {result.reason} {_suggest_search_limit(result)}Name a --subgoal, probe, or mend the model.", REFUSED
@@ -206,6 +212,7 @@ def execute(
     seconds: int | None = None,
     nodes: int | None = None,
     on: bool = False,
+    frontier: bool = False,
 ) -> CommandResult:
     """Send a plan; without actions, plan first and send that. Every action is predicted on disk before it is sent.
 
@@ -213,10 +220,13 @@ def execute(
     _require_proposed(context)
     target = make_subgoal(subgoal, message, context)
     requested_actions = chosen_actions = parse_actions(actions)
+    if frontier and chosen_actions:
+        raise UsageError("Actions or --frontier: give one of the two; with --frontier the way is searched for.")
     if not chosen_actions:
         if not context.member_state.admissible:
             raise RefusedError("There is no admissible program to plan in; name the actions, or propose one that verifies.")
-        result = context.session.plan(context.member, target, _make_limits(context, seconds, nodes))
+        limits = _make_limits(context, seconds, nodes)
+        result = context.session.plan(context.member, target, limits, frontier=frontier)
         if isinstance(result, NoPlan):
             raise RefusedError(
                 f"There is no plan to execute: {result.reason} {_suggest_search_limit(result)}Name a --subgoal, or probe."

@@ -13,14 +13,15 @@ from lawbook.agents.api.context import CommandContext
 from lawbook.agents.api.notation import format_counterexample
 from lawbook.agents.api.operation import BUG, CLOSED, OK, REFUSED, WRONG, CommandResult, Operation, find_operation
 from lawbook.agents.api.operations import OPERATIONS, format_summary
-from lawbook.agents.api.usage import COMMAND_OP, UsageCounter
+from lawbook.agents.api.usage import UsageCounter
 from lawbook.agents.api.workspace import Workspace
 from lawbook.core import frame_text
 from lawbook.core.record import Observation
 from lawbook.core.results import VerdictKind
 from lawbook.errors import LawbookError, RefusedError, UsageError
-from lawbook.ledger.codec import unpack_action
-from lawbook.ledger.ledger import Event, EventKind, read_observation
+from lawbook.ledger.contents import load_observation
+from lawbook.ledger.events import COMMAND_OP, PERSON, CallEvent, IntendEvent, NoteEvent, ObserveEvent, VerdictEvent
+from lawbook.ledger.ledger import Event
 from lawbook.runs.session import Session
 
 MAX_NEWS_CHARACTERS = 2500
@@ -133,31 +134,27 @@ class CommandDispatcher:
 
     def _on_event(self, event: Event, live: bool = True) -> None:
         self.usage.add(event)
-        body = event.body
-        match event.kind:
-            case EventKind.INTEND:
-                self._last_actor = self._commanding_member if live and self._commanding_member is not None else body["member"]
-            case EventKind.OBSERVE if len(self._peer_steps) > 1:
-                self._queue_peer_step(event)
-            case EventKind.VERDICT if body["about"] == "prediction":
-                if body["member"] != self._last_actor and len(self._mismatches) > 1:
-                    verdict = body["verdict"]
-                    reason = str(verdict["reason"])
-                    self._mismatches[body["member"]] = (
-                        format_counterexample(reason) if verdict["outcome"] == VerdictKind.COUNTEREXAMPLE else reason
-                    )
-            case EventKind.NOTE if body.get("by") == "person":
+        match event.data:
+            case IntendEvent(member=member):
+                self._last_actor = self._commanding_member if live and self._commanding_member is not None else member
+            case ObserveEvent() as observed if len(self._peer_steps) > 1:
+                self._queue_peer_step(observed)
+            case VerdictEvent(member=member, about="prediction", verdict=verdict):
+                if member != self._last_actor and len(self._mismatches) > 1:
+                    is_compared = verdict.outcome is VerdictKind.COUNTEREXAMPLE
+                    self._mismatches[member] = format_counterexample(verdict.reason) if is_compared else verdict.reason
+            case NoteEvent(text=text, author=author) if author == PERSON:
                 for messages in self._person_messages:
-                    messages.append(str(body["text"]))
-            case EventKind.CALL if body["op"] == COMMAND_OP and not live:
-                self._clear_news(int(body["member"]))
+                    messages.append(text)
+            case CallEvent(is_command=True, member=member) if not live:
+                self._clear_news(member)
             case _:
                 pass
 
-    def _queue_peer_step(self, event: Event) -> None:
+    def _queue_peer_step(self, observed: ObserveEvent) -> None:
         """Tell the other members of an action and what came back."""
-        before, self._last_observation = self._last_observation, read_observation(self.session.event_log.ledger, event.body)
-        action = unpack_action(event.body["action"])
+        before, self._last_observation = self._last_observation, load_observation(self.session.event_log.ledger, observed)
+        action = observed.action
         if action is None or before is None:
             return
         same_shape = before.frame.shape == self._last_observation.frame.shape

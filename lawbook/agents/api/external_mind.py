@@ -16,7 +16,7 @@ MIND_NAME = "drive"
 MIN_ANSWER_CHARACTERS = 12
 """Characters of an answer about one rule: a word is none."""
 
-_RULE_LINE = re.compile(r"[ \t>*#-]*(R\d+)\b[ \t]*[:.)]?(.*)")
+_RULE_LINE = re.compile(r"[ \t>*#-]*([RU]\d+)\b[ \t]*[:.)]?(.*)")
 
 
 class ExternalAgentMind:

@@ -102,6 +102,25 @@ _CONTRACT = f"""\
   `perception`: `objects(frame)`, `components`, `changes(before, after)`, `clicks(frame)`; `perception.py` says what they give.
 """
 
+_BELIEF = f"""\
+## What nobody can know
+
+Do not guess what shows nowhere yet (fog, how long a bar lasts, what is drawn in front), and do not learn it by heart: number it in
+`{RULEBOOK}` (`U1. What lies in the fog.`), leave it open in the program and cite `# U1`. You are held to all the rest.
+
+    render(state) -> int16 array          # 0 to 255 is a claim, -k leaves a cell open under rule Uk
+    is_goal(state), is_over(state)        # None: not known here
+    update(state, observation) -> state   # optional, pure: after each step on which the level runs on, with the predicted state and
+                                          # what was seen: frame, frames (the animation), level, available_actions
+
+- `initial_state` sees `frames` too, the animation that led here, and `earlier`, the attempts at this level before (each: actions,
+  frames, statuses). Nothing else outlives a reset.
+- The second replay goes without observations from some step on: what not looking makes unknown, leave open too.
+- No way to a goal? `./law execute --frontier` goes to the nearest state whose is_goal is None, to see. After a step with something
+  open the rest of a plan is rolled anew; one that no longer leads there ends as `changed`, and nothing is falsified.
+- An action that changes cells of which none was claimed counts as a probe without a prediction: claim all you can.
+"""
+
 _COMMANDS = """\
 ## The commands
 
@@ -155,6 +174,7 @@ def build_guide(protocol: Protocol, *, members: int, asks_fidelity: bool) -> str
         loop,
         gate,
         _CONTRACT,
+        _BELIEF if protocol.allows_open else "",
         _COMMANDS.format(commands=commands),
         _ECONOMY,
         _END,

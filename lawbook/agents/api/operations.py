@@ -14,6 +14,9 @@ _SUBGOAL_ARGUMENT = Argument(
     "what to reach instead of the goal: an expression over `state`, or a file with def subgoal(state)",
     flags=("--subgoal",),
 )
+_FRONTIER_ARGUMENT = Argument(
+    "frontier", "under belief: to the nearest state whose is_goal is None, to see", "flag", flags=("--frontier",)
+)
 _QUESTION_ARGUMENT = Argument("message", "the question that the subgoal answers", flags=_MESSAGE_FLAGS)
 _SEARCH_LIMIT_ARGUMENTS = (
     Argument("seconds", f"the search may take so long (to {actions.MAX_COMMAND_SEARCH_SECONDS})", "number", flags=("--seconds",)),
@@ -95,6 +98,7 @@ _OPERATION_LIST = (
             _SUBGOAL_ARGUMENT,
             _QUESTION_ARGUMENT,
             *_SEARCH_LIMIT_ARGUMENTS,
+            _FRONTIER_ARGUMENT,
             Argument("bare", "print the actions and nothing else", "flag", flags=("--bare",)),
         ),
         max_characters=4000,
@@ -108,6 +112,7 @@ _OPERATION_LIST = (
             _SUBGOAL_ARGUMENT,
             _QUESTION_ARGUMENT,
             *_SEARCH_LIMIT_ARGUMENTS,
+            _FRONTIER_ARGUMENT,
             Argument("on", "without a model: go on after an action that changes nothing", "flag", flags=("--on",)),
         ),
         has_effects=True,

@@ -155,8 +155,8 @@ def suggest_next_step(context: CommandContext) -> str:
 def _format_rulebook(member: Member) -> list[str]:
     if member.hypothesis is None:
         return ["rulebook: none accepted yet"]
-    numbered = [line for line in member.hypothesis.rulebook.splitlines() if line.strip(" \t>*#-")[:1] in ("R", "Q")]
-    rules = [line for line in numbered if line.strip(" \t>*#-").startswith("R")]
+    numbered = [line for line in member.hypothesis.rulebook.splitlines() if line.strip(" \t>*#-")[:1] in ("R", "U", "Q")]
+    rules = [line for line in numbered if line.strip(" \t>*#-").startswith(("R", "U"))]
     questions = [line for line in numbered if line.strip(" \t>*#-").startswith("Q")]
     lines = ["rulebook:", *(f"  {_shorten(line)}" for line in rules[:18])]
     if len(rules) > 18:

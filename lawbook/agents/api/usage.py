@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 
-from lawbook.ledger.ledger import Event, EventKind
-
-COMMAND_OP, AGENT_OP = "door", "coder"
-"""`op` of the CALL of a command, and of a launcher's."""
+from lawbook.ledger.events import CallEvent, EventKind
+from lawbook.ledger.ledger import Event
 
 
 class UsageCounter:
@@ -23,7 +21,7 @@ class UsageCounter:
         self.n_commands: Counter[int] = Counter()
         self.n_characters: Counter[int] = Counter()
         self.n_refused: Counter[int] = Counter()
-        self.seconds: Counter[int] = Counter()
+        self.seconds: dict[int, float] = defaultdict(float)
         self.costs: dict[str, float] = {}
         self._minutes = 0.0
         self._last_time: float | None = None
@@ -32,19 +30,19 @@ class UsageCounter:
         is_resumption = event.kind is EventKind.OPEN  # what lies before it is a pause
         if self._last_time is not None and not is_resumption:
             self._minutes += max(0.0, event.time - self._last_time) / 60
+        call = event.data if event.kind is EventKind.CALL else None
         if self._last_time is not None:
             self._last_time = event.time
-        elif event.kind is EventKind.CALL and event.body["op"] == COMMAND_OP:
-            self._last_time, self._minutes = event.time, event.body["seconds"] / 60
-        if event.kind is not EventKind.CALL:
+        elif isinstance(call, CallEvent) and call.is_command:
+            self._last_time, self._minutes = event.time, call.seconds / 60
+        if not isinstance(call, CallEvent):
             return
-        body = event.body
-        member, receipt = int(body["member"]), body["receipt"]
-        if body["op"] == COMMAND_OP:
+        member, receipt = call.member, call.receipt
+        if call.is_command:
             self.n_commands[member] += 1
             self.n_characters[member] += int(receipt.get("characters", 0))
             self.n_refused[member] += bool(receipt.get("refused"))
-            self.seconds[member] += body["seconds"]
+            self.seconds[member] += call.seconds
             return
         for name, value in receipt.items():
             if isinstance(value, int | float) and not isinstance(value, bool):

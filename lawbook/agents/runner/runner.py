@@ -16,7 +16,6 @@ from lawbook.agents.api.dispatcher import CommandDispatcher
 from lawbook.agents.api.external_mind import ExternalAgentMind
 from lawbook.agents.api.operation import CommandResult
 from lawbook.agents.api.socket_server import SocketServer
-from lawbook.agents.api.usage import AGENT_OP
 from lawbook.agents.api.workspace import Workspace
 from lawbook.agents.api.workspace_setup import setup_workspace
 from lawbook.agents.runner.agent_cli import AgentCLI, find_program
@@ -26,11 +25,12 @@ from lawbook.agents.runner.claude import Claude
 from lawbook.agents.runner.codex import Codex
 from lawbook.arc.settings import GAMES_VARIABLE
 from lawbook.core import spending
+from lawbook.core.results import RunOutcome
 from lawbook.errors import LawbookError, MindError, UsageError
+from lawbook.ledger.events import AGENT_OP, RecordedConfinement
 from lawbook.minds.agent import CodingAgentMind
 from lawbook.runs.folder import RunFolder
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
 from lawbook.worlds.address import BY_PATH, WorldAddress
 
 AGENT_CLIS: Mapping[str, AgentCLI] = {cli.name: cli for cli in (Claude(), Codex())}
@@ -219,8 +219,5 @@ def _log_confinement(session: Session, agent_sessions: Sequence[AgentSession]) -
     """What the start-up probe found, for whoever reads the ledger."""
     for member, agent_session in enumerate(agent_sessions):
         confinement = agent_session.confinement
-        session.add_confinement(
-            member,
-            f"{agent_session.cli.name}: {agent_session.version}. {confinement.summary}",
-            {"level": confinement.level, "rung": confinement.rung, "facts": dict(confinement.facts)},
-        )
+        text = f"{agent_session.cli.name}: {agent_session.version}. {confinement.summary}"
+        session.add_confinement(member, text, RecordedConfinement(confinement.level, confinement.rung, dict(confinement.facts)))

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from lawbook.core.hypothesis import Decision, Hypothesis, Proposal
+from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, Trigger
 from lawbook.core.record import Record
 from lawbook.core.results import Judgement, Probe, Subgoal, VerdictKind
 from lawbook.errors import UsageError
-from lawbook.minds.base import Case, Trigger, judge_by_citations
+from lawbook.minds.base import Case, judge_by_citations
 from lawbook.minds.induce.belief_codegen import write_belief
 from lawbook.minds.induce.co_movers import analyse_record
 from lawbook.minds.induce.codegen import write_hypothesis

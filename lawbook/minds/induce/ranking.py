@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import NamedTuple
 
-from lawbook.core.hypothesis import Hypothesis
+from lawbook.core.hypothesis import Hypothesis, Trigger
 from lawbook.core.record import Action, Record, Trajectory
-from lawbook.minds.base import Case, Interface, Trigger
+from lawbook.minds.base import Case, Interface
 from lawbook.minds.induce.contact_log import RecordAnalysis
 from lawbook.minds.induce.doubt_induction import Unknown, believe_trajectory, learn_doubts, make_believer
 from lawbook.minds.induce.exceptions import add_exceptions, add_start_places, simulate_trajectory

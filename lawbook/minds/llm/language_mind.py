@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lawbook.core.hypothesis import RULEBOOK, Decision, Hypothesis, Proposal, find_rule_citations
+from lawbook.core.hypothesis import RULEBOOK, Decision, Hypothesis, Proposal, Trigger, find_rule_citations
 from lawbook.core.results import Judgement, Probe, Subgoal, VerdictKind
-from lawbook.minds.base import Case, Trigger
+from lawbook.minds.base import Case
 from lawbook.minds.llm import outputs, prompt_context
 from lawbook.minds.llm.images import render_images
 from lawbook.minds.llm.model import Model, Part, Receipt

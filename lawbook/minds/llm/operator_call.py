@@ -46,17 +46,15 @@ class OperatorCaller:
         parts: without the task, which is put after them, and the prompt `extra_prompt` after that. schema: of the answer, in JSON.
         Raises UnusableAnswerError where it cannot be read, not even when asked again; MindError where none can be had.
         """
-        has_rulebook = case.needs_rulebook
-        system, task = templates.build_system_prompt(op, has_rulebook), templates.load_prompt(op, has_rulebook)
+        arm = {"rulebook": case.needs_rulebook, "allows_open": case.allows_open}
+        system, task = templates.build_system_prompt(op, **arm), templates.load_prompt(op, **arm)
         uses_text_tools = tools is not None and not self.model.supports_tools
-        tool_parts = (
-            [Part("tools", templates.load_prompt("tools", has_rulebook, later=bool(case.history)))] if uses_text_tools else []
-        )
+        tool_parts = [Part("tools", templates.load_prompt("tools", later=bool(case.history), **arm))] if uses_text_tools else []
         message_parts = [
             *parts,
             *tool_parts,
             Part("task", task),
-            *([Part(extra_prompt, templates.load_prompt(extra_prompt, has_rulebook))] if extra_prompt else []),
+            *([Part(extra_prompt, templates.load_prompt(extra_prompt, **arm))] if extra_prompt else []),
         ]
         images = make_images() if self.images and self.model.supports_images else ()
         native_tools = tools.list_functions() if tools is not None and not uses_text_tools else ()

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from lawbook.core import frame_text
-from lawbook.core.hypothesis import ENGINE, RULEBOOK, Decision, Hypothesis
+from lawbook.core.hypothesis import ENGINE, RULEBOOK, Decision, Hypothesis, Trigger
 from lawbook.core.record import Action, Frame, Status, Trajectory
 from lawbook.core.results import Counterexample, VerdictKind
-from lawbook.minds.base import Case, Trigger, Version
+from lawbook.minds.base import Case, Version
 from lawbook.minds.llm.model import Part
 
 MAX_STEPS_CHARS, MAX_STEP_CHARS, STEP_WINDOW = 9_000, 600, 10

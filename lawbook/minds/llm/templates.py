@@ -24,20 +24,21 @@ takes no tool calls itself."""
 _MARKED_SECTION = r"<!-- {0} -->(\n?)(.*?)<!-- /{0} -->(\n?)"
 
 
-def build_system_prompt(op: str, rulebook: bool = True) -> str:
-    """Build the system message of an operator. rulebook: for an arm that has one."""
-    return "\n".join(load_prompt(name, rulebook) for name in OPERATOR_PROMPTS[op][: OPERATOR_PROMPTS[op].index(op)])
+def build_system_prompt(op: str, rulebook: bool = True, allows_open: bool = False) -> str:
+    """Build the system message of an operator. rulebook: for an arm that has one; allows_open: for one with open cells."""
+    names = OPERATOR_PROMPTS[op][: OPERATOR_PROMPTS[op].index(op)]
+    return "\n".join(load_prompt(name, rulebook, allows_open=allows_open) for name in names)
 
 
 @lru_cache(64)
-def load_prompt(name: str, rulebook: bool = True, later: bool = True) -> str:
+def load_prompt(name: str, rulebook: bool = True, later: bool = True, allows_open: bool = False) -> str:
     """Load the text of one file.
 
     rulebook False: without what speaks of a rulebook, and not a byte otherwise different. later False: without what is of no use
-    before anything has been proposed.
+    before anything has been proposed. allows_open: with what speaks of leaving open what cannot be known.
     """
     source = _load_source(name)
-    for mark, keep in (("rulebook", rulebook), ("later", later)):
+    for mark, keep in (("rulebook", rulebook), ("later", later), ("open", allows_open)):
         source = _filter_section(source, mark, keep)
     return source
 

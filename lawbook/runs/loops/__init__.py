@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from lawbook.runs.session import Session
-    from lawbook.runs.state import RunOutcome
+from lawbook.core.results import RunOutcome
+from lawbook.runs.loops import belief, memento3
+from lawbook.runs.session import Session
 
 
 def play(session: Session) -> RunOutcome:
     """Play a run by the loop of its protocol. Returns how it ended."""
-    from lawbook.runs.loops.belief import play as play_belief
-    from lawbook.runs.loops.memento3 import play as play_memento3
-
-    return (play_belief if session.protocol.allows_open else play_memento3)(session)
+    return belief.play(session) if session.protocol.allows_open else memento3.play(session)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lawbook.core.results import RunOutcome
 from lawbook.runs.loops import memento3
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
 
 
 def play(session: Session) -> RunOutcome:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from lawbook.core.results import NoPlan, Probe
+from lawbook.core.results import NoPlan, Probe, RunOutcome
 from lawbook.errors import RefusedError
 from lawbook.runs.session import Session
-from lawbook.runs.state import RunOutcome
 
 
 def play(session: Session) -> RunOutcome:

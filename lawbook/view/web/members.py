@@ -22,9 +22,7 @@ def describe_members(run_index: RunIndex) -> Json:
     return {
         "members": [_describe_member(run_index, index) for index in range(len(run_index.state.members))],
         "draws": len(run_index.plan_draws),
-        "drives": [
-            [event.at, event.plan_body["member"], len(event.plan_body["actions"])] for event in run_index.plan_draws[-5000:]
-        ],
+        "drives": [[event.at, event.plan.member, event.n_actions] for event in run_index.plan_draws[-5000:]],
     }
 
 
@@ -48,7 +46,7 @@ def _describe_member(run_index: RunIndex, index: int) -> Json:
         "versions": [[event.at, event.version, event.number] for event in proposals if event.version is not None],
         "refused": sum(not event.is_accepted for event in proposals),
         "misses": [[event.at, format_one_line(event.line, 200)] for event in run_index.mismatches if event.member == index],
-        "drove": sum(event.plan_body["member"] == index for event in run_index.plan_draws),
+        "drove": sum(event.plan.member == index for event in run_index.plan_draws),
         "exact": [_count_predictions(run_index, index, True), _count_predictions(run_index, index, False)],
     }
 
@@ -70,11 +68,11 @@ def _describe_draw(event: PlanStarted, number: int) -> Json:
         "number": number,
         "at": event.at,
         "plan": event.plan_seq,
-        "classes": event.classes,
+        "classes": [list(members) for members in event.classes],
         "drawn": event.drawn_class,
-        "driver": event.plan_body["member"],
-        "actions": len(event.plan_body["actions"]),
-        "certified": event.plan_body["certified"],
-        "question": truncate_text(event.plan_body["question"], 300),
+        "driver": event.plan.member,
+        "actions": event.n_actions,
+        "certified": event.plan.certified,
+        "question": truncate_text(event.plan.question, 300),
         "line": format_one_line(event.line, 300),
     }

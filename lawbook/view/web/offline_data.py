@@ -18,6 +18,8 @@ FRAMES_PER_PACK = 128
 """Frames that are compressed together: neighbours are alike, and a look at one step unpacks one."""
 
 _LEFT_OUT_NOTE = "It is left out of this file; `lawbook view` has it."
+_PREDICTED_PLANES = ("frame", "open")
+"""Parts of a prediction that are ids of planes."""
 _SHAPE = struct.Struct("<HH")
 
 
@@ -114,7 +116,8 @@ class _FramePacker:
         renumbered = step | {"frames": [*(number for number in moving_numbers if number < n_kept), settled_number]}
         if "predicted" in step:
             renumbered["predicted"] = {
-                member: prediction | {"frame": self.numbers_by_id[prediction["frame"]]}
+                member: prediction
+                | {part: self.numbers_by_id[prediction[part]] for part in _PREDICTED_PLANES if part in prediction}
                 for member, prediction in step["predicted"].items()
             }
         return renumbered
@@ -122,7 +125,8 @@ class _FramePacker:
 
 def _find_resting_frames(step: Json) -> Iterator[str]:
     yield step["frames"][-1]
-    yield from (prediction["frame"] for prediction in step.get("predicted", {}).values())
+    for prediction in step.get("predicted", {}).values():
+        yield from (prediction[part] for part in _PREDICTED_PLANES if part in prediction)
 
 
 def _compress_json(content: Json) -> bytes:

@@ -18,11 +18,20 @@ MAX_STRETCHES = 2000
 def describe_run(run_index: RunIndex) -> Json:
     """Describe what the opening says, and the colours."""
     opening = run_index.opening
-    run, spec, colours = opening.run, opening.spec, get_palette(opening.spec["palette"])
+    run, spec, colours = opening.run, opening.spec, get_palette(opening.spec.palette)
     return {
-        **{name: format_one_line(str(run[name]), 200) for name in ("world", "mind", "protocol")},
-        **{name: run[name] for name in ("population", "seed", "budget")},
-        **{name: spec[name] for name in ("shape", "levels", "baselines", "baseline", "actions", "clicks")},
+        "world": format_one_line(run.world, 200),
+        "mind": format_one_line(run.mind, 200),
+        "protocol": format_one_line(run.protocol, 200),
+        "population": run.population,
+        "seed": run.seed,
+        "budget": run.budget,
+        "shape": list(spec.shape),
+        "levels": spec.levels,
+        "baselines": None if spec.baselines is None else list(spec.baselines),
+        "baseline": spec.baseline,
+        "actions": list(spec.actions),
+        "clicks": list(spec.clicks),
         "began": opening.time,
         "colours": [format_css(colour) for colour in colours.colours],
         "faces": colours.faces,

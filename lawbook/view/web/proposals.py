@@ -7,7 +7,7 @@ from typing import Any
 from lawbook.core.hypothesis import RULEBOOK, find_rule_citations
 from lawbook.core.results import Counterexample
 from lawbook.errors import UsageError
-from lawbook.ledger.codec import pack_action
+from lawbook.ledger.body_parts import pack_action
 from lawbook.view.display_events import PredictionFailed, ProposalJudged, describe_counterexample
 from lawbook.view.formatting import format_one_line, truncate_text
 from lawbook.view.rulebook_diff import collect_texts, parse_entry_id
@@ -42,7 +42,7 @@ def _summarize_proposal(run_index: RunIndex, event: ProposalJudged) -> Json:
         "reason": truncate_text(event.verdict.reason, 4000),
         "replayed": event.verdict.replayed,
         "seconds": event.verdict.seconds,
-        "marks": [change.mark for change in event.changes if change.name.startswith("R")],
+        "marks": [change.mark for change in event.changes if change.name.startswith(("R", "U"))],
         "cause": None if cause is None else {"step": cause.at, "line": format_one_line(cause.line, 300)},
     }
 

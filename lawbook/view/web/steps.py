@@ -9,7 +9,8 @@ from typing import Any
 
 from lawbook.core.record import Frame
 from lawbook.errors import UsageError
-from lawbook.ledger.codec import pack_action
+from lawbook.ledger.body_parts import pack_action
+from lawbook.ledger.events import PredictedOutcome
 from lawbook.view.display_events import DisplayEvent, PlanStarted, PredictionFailed, ProposalJudged
 from lawbook.view.formatting import format_one_line, truncate_text
 from lawbook.view.motion_path import find_motion_path
@@ -73,21 +74,28 @@ def _describe_step(run_index: RunIndex, step: Step) -> Json:
     }
     if event is None:
         return result
-    predictions = event.intent["predictions"].items()
+    predictions = event.intent.predictions.items()
     return result | {
         "action": pack_action(event.action),
         "sort": event.action_kind.value,
-        "member": event.intent["member"],
-        "plan": event.intent["plan"],
-        "question": truncate_text(event.intent["question"], 600),
+        "member": event.intent.member,
+        "plan": event.intent.plan_seq,
+        "question": truncate_text(event.intent.question, 600),
         "status": event.status.value,
         "was": event.level_before,
-        "predicted": {
-            member: {"frame": predicted_frame, "status": status, "exact": event.exact_by_member[int(member)]}
-            for member, (predicted_frame, status) in predictions
-        },
+        "predicted": {str(member): _describe_prediction(outcome, event.exact_by_member[member]) for member, outcome in predictions},
         "line": format_one_line(event.line, 300),
     }
+
+
+def _describe_prediction(outcome: PredictedOutcome, is_exact: bool | None) -> Json:
+    """Say what was claimed; `open` and `statuses` only where something was left open."""
+    described: Json = {"frame": outcome.frame, "status": outcome.status.value, "exact": is_exact}
+    if outcome.open_cells is not None:
+        described["open"] = outcome.open_cells
+    if len(outcome.statuses) > 1:
+        described["statuses"] = sorted(status.value for status in outcome.statuses)
+    return described
 
 
 def _describe_event(event: DisplayEvent) -> Json | None:
@@ -108,7 +116,8 @@ def list_frame_ids(run_index: RunIndex, first: int, last: int) -> list[str]:
     for step in _slice_steps(run_index, first, last):
         frame_ids[step.frames[-1]] = None
         if step.event is not None:
-            frame_ids.update((predicted_frame, None) for predicted_frame, _ in step.event.intent["predictions"].values())
+            for outcome in step.event.intent.predictions.values():
+                frame_ids.update((frame_id, None) for frame_id in (outcome.frame, outcome.open_cells) if frame_id is not None)
     return list(frame_ids)
 
 
@@ -144,22 +153,22 @@ def describe_plan(run_index: RunIndex, number: int) -> Json:
     plan_event = run_index.plans.get(number)
     if plan_event is None:
         raise UsageError(f"There is no plan {number} in this run that was followed.")
-    body = plan_event.plan_body
+    plan = plan_event.plan
     points = find_motion_path(list(_read_plan_frames(run_index, plan_event)))
     return {
         "number": number,
         "from": plan_event.at,
-        "member": body["member"],
-        "actions": body["actions"],
-        "classes": plan_event.classes,
+        "member": plan.member,
+        "actions": [pack_action(action) for action in plan.actions or ()],
+        "classes": [list(members) for members in plan_event.classes],
         "drawn": plan_event.drawn_class,
-        "certified": body["certified"],
-        "method": body["method"],
-        "nodes": body["nodes"],
-        "seconds": body["seconds"],
-        "cut": body["cut"],
-        "subgoal": None if body["subgoal"] is None else truncate_text(run_index.ledger.get_text(body["subgoal"]), 4000),
-        "question": truncate_text(body["question"], 600),
+        "certified": plan.certified,
+        "method": plan.method,
+        "nodes": plan.nodes,
+        "seconds": plan.seconds,
+        "cut": plan.cut,
+        "subgoal": None if plan.subgoal is None else truncate_text(run_index.ledger.get_text(plan.subgoal), 4000),
+        "question": truncate_text(plan.question, 600),
         "points": [[round(row, 2), round(column, 2)] for row, column in points],
         "line": format_one_line(plan_event.line, 300),
     }
@@ -171,10 +180,10 @@ def _read_plan_frames(run_index: RunIndex, plan_event: PlanStarted) -> Iterator[
     if plan_event.predicted_frames:
         yield from map(run_index.ledger.read_frame, plan_event.predicted_frames)
         return
-    for step in run_index.steps[plan_event.at + 1 : plan_event.at + 1 + len(plan_event.plan_body["actions"])]:
-        if step.event is None or step.event.intent["plan"] != plan_event.plan_seq:
+    for step in run_index.steps[plan_event.at + 1 : plan_event.at + 1 + plan_event.n_actions]:
+        if step.event is None or step.event.intent.plan_seq != plan_event.plan_seq:
             return
-        prediction = step.event.intent["predictions"].get(str(plan_event.plan_body["member"]))
+        prediction = step.event.intent.predictions.get(plan_event.plan.member)
         if prediction is None:
             return
-        yield run_index.ledger.read_frame(prediction[0])
+        yield run_index.ledger.read_frame(prediction.frame)

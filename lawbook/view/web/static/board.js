@@ -63,11 +63,15 @@ export class Board {
     }
   }
 
-  /** What lies over the frame. wrong: mask of differing cells; way: points [row, column]; clicks: [column, row], the first one now;
+  /** What lies over the frame. wrong: mask of differing cells; open: of cells that nothing is claimed of; way: points [row, column]; clicks: [column, row], the first one now;
    * regions: rectangles; mood: 0 running, 1 completed, 2 over, for colours that have faces. */
-  overlay({ wrong = null, way = [], clicks = [], regions = [], mood = 0 } = {}) {
+  overlay({ wrong = null, open = null, way = [], clicks = [], regions = [], mood = 0 } = {}) {
     const parts = [];
     if (this.frame && this.frame.width * this.frame.height <= BIG) parts.push(grid(this.frame), ...this.faces(mood));
+    if (open && this.frame && open.length === this.frame.width * this.frame.height) {
+      const d = hatch(open, this.frame.width);
+      parts.push(s("path", { class: "open under", d }), s("path", { class: "open", d }));
+    }
     if (wrong) parts.push(s("path", { class: "wrong", d: outline(wrong, this.frame.width) }));
     for (const { top, left, bottom, right } of regions) {
       parts.push(s("path", { class: "region", d: `M${left} ${top}H${right + 1}V${bottom + 1}H${left}z` }));
@@ -107,12 +111,12 @@ export class Board {
   }
 }
 
-/** Where two frames differ, as a mask, or null where they do not or cannot be compared. */
-export function difference(one, two) {
+/** Where two frames differ, as a mask, or null where they do not or cannot be compared. open: where nothing is claimed. */
+export function difference(one, two, open = null) {
   if (!one || !two || one.width !== two.width || one.height !== two.height) return null;
   let some = false;
   const mask = new Uint8Array(one.cells.length);
-  for (let k = 0; k < mask.length; k++) if (one.cells[k] !== two.cells[k]) some = mask[k] = 1;
+  for (let k = 0; k < mask.length; k++) if (one.cells[k] !== two.cells[k] && !open?.[k]) some = mask[k] = 1;
   return some ? mask : null;
 }
 
@@ -121,6 +125,18 @@ function grid({ width, height }) {
   for (let row = 1; row < height; row++) d += `M0 ${row}h${width}`;
   for (let column = 1; column < width; column++) d += `M${column} 0v${height}`;
   return s("path", { class: "grid", d });
+}
+
+/** A diagonal in every cell of a mask, three in large cells: hatching, whatever the colours below. */
+function hatch(mask, width) {
+  let d = "";
+  for (let k = 0; k < mask.length; k++) {
+    if (!mask[k]) continue;
+    const [x, y] = [k % width, Math.floor(k / width)];
+    d += `M${x} ${y + 1}l1 -1`;
+    if (mask.length <= BIG) d += `M${x} ${y + 0.5}l.5 -.5M${x + 0.5} ${y + 1}l.5 -.5`;
+  }
+  return d;
 }
 
 /** An SVG path of rectangles that cover a mask: runs of a row, grown downwards while the rows below have the same. */

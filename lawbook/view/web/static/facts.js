@@ -75,7 +75,11 @@ export function came(step, shown, cells) {
   const told = step.predicted?.[shown];
   if (!told) return [ending && step.status === "completed" ? "good" : "quiet", `${ending}Nothing was predicted.`];
   if (told.exact === null) return ["quiet", `${ending}Not compared: the world broke off.`];
+  const possible = told.statuses ? ` It was left open whether ${told.statuses.map((one) => ENDS[one]).join(" or ")}.` : "";
+  if (told.exact && (told.open !== undefined || possible)) {
+    return ["good", `${ending}As claimed${told.open === undefined ? "" : "; hatched cells were left open"}.${possible}`];
+  }
   if (told.exact) return ["good", `${ending}Predicted exactly.`];
-  if (told.status !== step.status) return ["bad", `Predicted: ${ENDS[told.status]}. It came otherwise: ${ENDS[step.status]}.`];
+  if (!(told.statuses ?? [told.status]).includes(step.status)) return ["bad", `Predicted: ${ENDS[told.status]}. It came otherwise: ${ENDS[step.status]}.`];
   return ["bad", `${ending}${cells === null ? "Other than predicted." : `${count(cells, "cell")} other than predicted.`}`];
 }

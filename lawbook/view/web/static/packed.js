@@ -47,7 +47,7 @@ export const source = {
   overview: () => told("overview"),
   window: async (run, first, last) => {
     const steps = (await told("steps")).slice(first, last + 1);
-    const numbers = steps.flatMap((step) => [step.frames.at(-1), ...Object.values(step.predicted ?? {}).map((one) => one.frame)]);
+    const numbers = steps.flatMap((step) => [step.frames.at(-1), ...Object.values(step.predicted ?? {}).flatMap((one) => (one.open === undefined ? [one.frame] : [one.frame, one.open]))]);
     return { told: steps, frames: await frames([...new Set(numbers)]) };
   },
   strip: async () => ({ told: [], frames: [] }),

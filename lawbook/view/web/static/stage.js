@@ -192,7 +192,9 @@ export class Stage {
     const foreseen = told ? this.fetched(told.frame) : null;
     if (seen || this.run.lost(shownId)) this.observed.show(seen, "left out of this file");
     this.predicted.show(foreseen, told ? "" : step.action ? "nothing was predicted" : "first sight");
-    const wrong = settled && told?.exact === false ? difference(this.fetched(step.frames.at(-1)), foreseen) : null;
+    const unclaimed = told?.open === undefined ? null : this.fetched(told.open);
+    const wrong =
+      settled && told?.exact === false ? difference(this.fetched(step.frames.at(-1)), foreseen, unclaimed?.cells) : null;
     const cells = wrong ? wrong.reduce((sum, one) => sum + one, 0) : null;
     this.facts.show(this.at, run.last, step, whose, cells);
     this.moments.max = step.frames.length - 1;
@@ -202,7 +204,7 @@ export class Stage {
       this.momentText,
       step.frames.length > 1 ? `frame ${(this.moment ?? step.frames.length - 1) + 1} of ${step.frames.length}` : "",
     );
-    this.shown = { step, whose, wrong, told };
+    this.shown = { step, whose, wrong, told, open: unclaimed?.cells };
     this.overlay(this.plans.get(step.ahead) ?? null);
     if (this.player.playing) this.lookAhead();
     clearTimeout(this.calm);
@@ -228,7 +230,7 @@ export class Stage {
   }
 
   overlay(plan) {
-    const { step, wrong } = this.shown;
+    const { step, wrong, open } = this.shown;
     const mood = step.status === "completed" ? 1 : step.status === "over" ? 2 : 0;
     const click = step.action?.length > 1 ? [step.action.slice(1)] : [];
     const left = plan ? plan.actions.slice(this.at - plan.from) : [];
@@ -241,7 +243,7 @@ export class Stage {
             .map((one) => one.slice(1))
         : [];
     this.observed.overlay({ wrong, way, mood, clicks: ahead.length ? ahead : click });
-    this.predicted.overlay({ wrong, mood });
+    this.predicted.overlay({ wrong, mood, open });
   }
 
   /** Once nobody moves any more: the plan ahead, the rulebook then, what happened, the frames of the animation. */
