@@ -157,7 +157,7 @@ class OpenRuleCount(NamedTuple):
 
 @dataclass(frozen=True)
 class ClaimSummary:
-    """What a program that may leave things open claims of the record, against the version before it.
+    """Claims about the record of a program that may leave things open, against the version before it.
 
     rules: what it leaves open, by rule. n_changed: cells that steps changed; n_changed_claimed: of these, claimed. n_lost, n_won:
     claims of cells and statuses that the version before made and this one does not, and the other way round (0: there was none).

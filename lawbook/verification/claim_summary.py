@@ -1,4 +1,4 @@
-"""What a program claims of the whole record: by rule what it leaves open, and what it claims no longer, or newly."""
+"""Claims of a program about the whole record: by rule what it leaves open, and what it claims no longer, or newly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a prediction leaves open: counted by rule, said in a phrase, and left out of a comparison for readers."""
+"""Open cells of a prediction: counted by rule, said in a phrase, and left out of a comparison for readers."""
 
 from __future__ import annotations
 

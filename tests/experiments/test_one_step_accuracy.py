@@ -26,6 +26,7 @@ from lawbook.minds.induce.overlay_removal import strip_overlay
 from lawbook.minds.induce.ranking import HypothesisRanking, parse_laws
 from lawbook.minds.induce.walker import Walker
 from lawbook.planning.planner import find_plan
+from lawbook.protocols.protocol import PROTOCOLS
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.sandbox.host import Host, Program
@@ -166,6 +167,22 @@ def test_what_was_learnt_wrongly_diverges_and_is_initialised_anew(
     found = measure_accuracy(file, 2, 3, SOURCE.make(""), host)
     assert shares(found)[0] == ((1, 3), (1, 1), (0, 2))
     assert found.n_restarts == 2
+
+
+def test_what_is_left_open_is_counted_apart(recording: Callable[..., Path], there_and_back: tuple[int, int], host: Host) -> None:
+    """An action that was never tried is open under belief, and no wrong claim; one that was is claimed, and rightly."""
+    there, back = there_and_back
+    file = recording([there, there, back, there, back])
+    claimed, opened = (
+        measure_accuracy(file, 2, 3, SOURCE.make(""), host, PROTOCOLS[name]).claims for name in ("memento3", "belief")
+    )
+    assert claimed.n_steps == opened.n_steps == 3
+    assert claimed.n_wrong_steps > 0 and claimed.changed.n_open == 0
+    assert opened.n_wrong_steps == 0 and opened.changed.n_wrong == 0
+    assert opened.changed.n_open > 0 and opened.changed.n_right > 0
+    assert opened.changed.n_cells == claimed.changed.n_cells
+    report = format_accuracy(measure_accuracy(file, 2, 3, SOURCE.make(""), host, PROTOCOLS["belief"]))
+    assert "claimed and right" in report and "steps with a wrong claim: 0 of 3 (0 in 1,000)" in report
 
 
 @pytest.mark.parametrize(("train", "test"), [(5, 2), (0, 2), (2, 0), (7, 1)])

@@ -80,8 +80,6 @@ class Believer:
     def initial_state(self, observation: Any) -> State:
         frame = np.asarray(observation["frame"])
         world = self.world.initial_state(observation)
-        if self.world.view:
-            world = self.recall(world, observation)
         doubt = b""
         if self.unknown.hidden:
             plane = np.zeros(frame.shape, np.uint8)
@@ -92,18 +90,6 @@ class Believer:
         if world.lit and world.core.body >= 0:
             fresh[self.world.shown(world.core.row, world.core.col, frame.shape)] = True
         return State(world, doubt, walks=self.find_walks(observation), fresh=fresh.tobytes() if fresh.any() else b"")
-
-    def recall(self, world: Any, observation: Any) -> Any:
-        """The state at a start, with all that earlier attempts at the level have shown of it."""
-        frame, dark = np.asarray(observation["frame"]), self.world.view[0]
-        ground = np.frombuffer(world.core.ground, np.uint8).reshape(frame.shape).copy()
-        for attempt in observation.get("earlier", ()):
-            frames = attempt["frames"]
-            if len(frames) and np.array_equal(frames[0], frame):
-                for earlier in frames:
-                    is_new = (ground == dark) & (earlier != dark)
-                    ground[is_new] = earlier[is_new]
-        return world._replace(core=world.core._replace(ground=ground.tobytes()))
 
     def find_walks(self, observation: Any) -> tuple[int, ...]:
         return tuple(action for action in observation.get("available_actions", ()) if action in self.unknown.walks)

@@ -39,7 +39,7 @@ _MAX_LISTED = 12
 
 @cache
 def read_source(name: str) -> str:
-    """A module of ours as a file of a program, where the others lie beside it."""
+    """Return a module of ours as a file of a program, where the others lie beside it."""
     return resources(__package__).joinpath(name).read_text(encoding="utf-8").replace(f"from {__package__}.", "from ")
 
 
@@ -372,6 +372,7 @@ def _describe_figure(look: Sequence[Sequence[int]]) -> str:
 
 
 def describe_contact(key: ContactKey) -> str:
+    """Name what is met, in prose."""
     match key:
         case ("edge",):
             return "the edge of the frame"

@@ -201,18 +201,18 @@ def find_misses(believer: Believer, record: Record, counts: Counter[Any] | None 
 
 
 def make_start(trajectory: Trajectory) -> dict[str, Any]:
-    """What a program is shown at the start of a trajectory."""
+    """Make what a program is shown at the start of a trajectory."""
     first = trajectory.first
     return {"frame": first.frame, "level": first.level, "available_actions": first.available}
 
 
 def make_observation(observation: Observation) -> dict[str, Any]:
-    """What a program is shown of a step."""
+    """Make what a program is shown of a step."""
     return {"frame": observation.frame, "level": observation.level, "available_actions": observation.available}
 
 
 def believe_trajectory(believer: Believer, trajectory: Trajectory) -> State:
-    """The state of a believer where a trajectory has got to, having looked after every step."""
+    """Return the state of a believer where a trajectory has got to, having looked after every step."""
     state = believer.initial_state(make_start(trajectory))
     for action, observation in trajectory.steps:
         state = believer.step(state, action)
@@ -222,7 +222,7 @@ def believe_trajectory(believer: Believer, trajectory: Trajectory) -> State:
 
 
 def get_statuses(believer: Believer, state: State) -> set[Status]:
-    """The statuses that a state leaves possible."""
+    """Return the statuses that a state leaves possible."""
     is_goal, is_over = believer.is_goal(state), believer.is_over(state)
     if is_goal:
         return {Status.COMPLETED}
@@ -325,7 +325,7 @@ def _find_boxes(cells: Mask) -> tuple[tuple[int, int, int, int], ...]:
 
 
 def find_area(before: Grid, after: Grid, wrong: Mask) -> Area:
-    """The area that goes its own way: what hangs together with the wrong cells in their colours, a line as long as the frame."""
+    """Find the area that goes its own way: what hangs together with the wrong cells in their colours; a line goes on."""
     colours = np.unique(np.concatenate([before[wrong], after[wrong]]))
     alike, grown = np.isin(before, colours), wrong.copy()
     while True:
