@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from lawbook.core.hypothesis import Decision, Hypothesis, Proposal, Trigger, find_rule_citations
 from lawbook.core.record import Action, Record
-from lawbook.core.results import Judgement, Probe, Subgoal, Verdict, VerdictKind
+from lawbook.core.results import ClaimSummary, Judgement, Probe, Subgoal, Verdict, VerdictKind
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,10 @@ class Interface:
 
 @dataclass(frozen=True)
 class Version:
-    """One earlier proposal of this member. n_actions: how many had been sent when it was made."""
+    """One earlier proposal of this member. n_actions: how many had been sent when it was made.
+
+    claims: what its program claimed of the record then, where it may leave things open.
+    """
 
     decision: Decision
     hypothesis: Hypothesis
@@ -31,6 +34,7 @@ class Version:
     reason: str
     n_actions: int
     diagnosis: str = ""
+    claims: ClaimSummary | None = None
 
 
 @dataclass(frozen=True)

@@ -302,7 +302,9 @@ class State:
         candidate = proposal.apply_to(member.hypothesis)
         member.verdict = verdict
         member.history.append(
-            Version(proposal.decision, candidate, verdict.outcome, verdict.reason, self.n_actions, proposal.diagnosis)
+            Version(
+                proposal.decision, candidate, verdict.outcome, verdict.reason, self.n_actions, proposal.diagnosis, verdict.claims
+            )
         )
         is_simplifying = member.trigger is Trigger.SIMPLIFY
         if not verdict.admissible:

@@ -59,6 +59,17 @@ class ClaimCounts:
         """Steps with a wrong claim, of a thousand; 0 where there are no steps."""
         return 1000 * self.n_wrong_steps / self.n_steps if self.n_steps else 0.0
 
+    def to_json(self) -> dict[str, int | float | None]:
+        """Return the figures by name: shares from 0 to 1, None where nothing changed."""
+        return {
+            "steps": self.n_steps,
+            "wrong_per_1000": round(self.wrong_per_thousand, 3),
+            "first_seen_cells": self.first_seen.n_cells,
+            "first_seen_claimed": self.first_seen.claimed_share,
+            "changed_cells": self.changed.n_cells,
+            "changed_claimed": self.changed.claimed_share,
+        }
+
     def add_step(self, prediction: Prediction | None, before: Frame, observation: Observation, is_first_seen: bool) -> None:
         """Count one step. prediction: None where nothing was claimed of it. before: the settled frame before it, H x W uint8."""
         if observation.status is Status.TRUNCATED:

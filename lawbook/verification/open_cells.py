@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lawbook.core.record import Frame, freeze
-from lawbook.core.results import Prediction
+from lawbook.core.results import ClaimSummary, Prediction
 
 
 def fill_open_cells(prediction: Prediction, frame: Frame) -> Frame:
@@ -34,3 +34,16 @@ def format_openness(prediction: Prediction) -> str:
     if prediction.alternatives:
         parts.append(" or ".join(sorted(status.value for status in prediction.statuses)))
     return ", ".join(parts)
+
+
+def format_claims(claims: ClaimSummary) -> str:
+    """Say what a program claims: `claims 12 of 15 changed cells; U1 leaves 30 cells open (2 changed); 3 claims lost, 5 won`."""
+    parts = [f"claims {claims.n_changed_claimed:,} of {claims.n_changed:,} changed cells"]
+    parts += [
+        f"U{count.rule} leaves {count.n_open:,} {'cell' if count.n_open == 1 else 'cells'} open ({count.n_changed:,} changed, "
+        f"{count.n_claimed_next:,} claimed once seen)"
+        for count in claims.rules
+    ]
+    if claims.n_lost or claims.n_won:
+        parts.append(f"{claims.n_lost:,} claims lost, {claims.n_won:,} won")
+    return "; ".join(parts)

@@ -12,6 +12,7 @@ from lawbook.core.record import Action, ActionKind, Status
 from lawbook.core.results import Counterexample, Verdict, VerdictKind
 from lawbook.ledger.events import AGENT_OP, COMMAND_OP, PERSON, IntendEvent, PlanEvent
 from lawbook.ledger.opening import RecordedSettings, RecordedSpec
+from lawbook.verification.open_cells import format_claims
 from lawbook.view.formatting import extract_first_sentence, format_count, format_one_line
 from lawbook.view.rulebook_diff import RuleChange, compare_rulebooks
 
@@ -146,6 +147,7 @@ class ProposalJudged(DisplayEvent):
         return (
             f"{self.member_label}v{self.version} accepted:{rule_changes} {replay_summary}, "
             f"{self.new_hypothesis.description_bytes:,} bytes"
+            + (f"; {format_claims(self.verdict.claims)}" if self.verdict.claims is not None else "")
         )
 
     @property

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lawbook.core.record import RESET, ActionKind, Status
 from lawbook.errors import UsageError
 from lawbook.ledger.events import COMMAND_OP, PERSON, CallEvent, CloseEvent, EventKind, ObserveEvent, OpenEvent
 from lawbook.ledger.ledger import Event, Ledger
+from lawbook.protocols.protocol import PROTOCOLS
 from lawbook.runs.state import State
 from lawbook.scoring.rhae import LevelResult, game_score
+from lawbook.verification.claims import ClaimCounts, count_claims
 from lawbook.view.costs import ModelCosts, ModelCostsBuilder
 from lawbook.view.display_events import (
     DisplayEvent,
@@ -61,7 +63,7 @@ class RunMetrics:
     comments), standing (admissible): per member. calls: of the mind, by operation, failed ones included. costs: sums of
     everything numeric in receipts; model_costs: what they mean. seconds: from the first event to the last, pauses aside.
     commands, refused_commands: of agents at their doors; printed_characters: characters they were answered. n_assists: times a
-    person spoke.
+    person spoke. claims: of the first member, under a protocol that lets programs leave things open; else None.
     """
 
     world: str
@@ -103,6 +105,7 @@ class RunMetrics:
     refused_commands: int = 0
     printed_characters: int = 0
     n_assists: int = 0
+    claims: ClaimCounts | None = None
 
     @property
     def refusals(self) -> int:
@@ -155,6 +158,7 @@ class RunMetrics:
             "printed": self.printed_characters,
             "assisted": self.n_assists,
             "head": self.head,
+            **({"claims": self.claims.to_json()} if self.claims is not None else {}),
         }
 
 
@@ -296,7 +300,9 @@ def compute_metrics(ledger: Ledger) -> RunMetrics:
     for event, state in read_display_events(ledger):  # noqa: B007
         builder.add(event)
     assert state is not None
-    return builder.build(state, ledger)
+    metrics = builder.build(state, ledger)
+    protocol = PROTOCOLS.get(metrics.protocol)  # a ledger may be of a protocol that is not known here
+    return replace(metrics, claims=count_claims(ledger)) if protocol is not None and protocol.allows_open else metrics
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from lawbook.core.hypothesis import Hypothesis
 from lawbook.core.results import Verdict
 from lawbook.errors import UsageError
 from lawbook.ledger.ledger import Ledger
+from lawbook.verification.claims import ClaimCounts
 from lawbook.view.costs import LevelCosts
 from lawbook.view.display_events import ProposalJudged
 from lawbook.view.event_stream import read_display_events
@@ -66,6 +67,7 @@ def format_metrics(metrics: RunMetrics, path: Path) -> Iterator[Text]:
             if m.compared_predictions
             else "none",
         ),
+        *([("claims", _format_claim_counts(m.claims))] if m.claims is not None else []),
         ("mismatches", f"{m.mismatches:,}"),
         ("versions", f"{m.versions:,} accepted"),
         ("refusals", f"{m.refusals:,}" + _format_counts({k: v for k, v in m.proposals.items() if k != "admissible"})),
@@ -192,6 +194,14 @@ def format_history(ledger: Ledger, *, member: int | None = None, full: bool = Fa
         yield Text("Nothing was proposed." if member is None else f"Member {member} proposed nothing.")
     elif not full:
         yield Text("--full shows the programs' diffs and the whole texts too.", style="dim")
+
+
+def _format_claim_counts(claims: ClaimCounts) -> str:
+    first, every = (
+        f"{format_percent(cells.n_right + cells.n_wrong, cells.n_cells)} of {format_count(cells.n_cells, 'cell')}"
+        for cells in (claims.first_seen, claims.changed)
+    )
+    return f"of what changed: {first} on pairs first seen, {every} on all; {claims.wrong_per_thousand:.1f} steps of 1,000 wrong"
 
 
 def _format_texts(hypothesis: Hypothesis) -> Iterator[Text]:

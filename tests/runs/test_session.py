@@ -374,7 +374,7 @@ def test_a_program_that_answers_otherwise_after_a_resume_is_caught_before_anythi
 ) -> None:
     folder, step = cut_in_a_plan(monkeypatch, tmp_path, host), Worker.step
 
-    def step_otherwise(worker: Worker, action: Action) -> Prediction | ProgramError:
+    def step_otherwise(worker: Worker, action: Action, *_: object) -> Prediction | ProgramError:
         prediction = step(worker, action)
         assert isinstance(prediction, Prediction)
         return prediction._replace(status=Status.OVER) if part == "status" else prediction._replace(frame=prediction.frame ^ 1)

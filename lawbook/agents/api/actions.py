@@ -21,7 +21,7 @@ from lawbook.core.results import ExecutionResult, Limits, NoPlan, ProgramError, 
 from lawbook.errors import RefusedError, UsageError
 from lawbook.planning.planner import roll
 from lawbook.protocols import gate
-from lawbook.verification.open_cells import fill_open_cells, format_openness
+from lawbook.verification.open_cells import fill_open_cells, format_claims, format_openness
 from lawbook.verification.replay import verify as replayed
 from lawbook.worlds.world import explain_refusal
 
@@ -48,7 +48,8 @@ def propose(context: CommandContext, decision: str, message: str = "") -> Comman
         return CommandResult(f"refused ({verdict.outcome}): {format_reason(verdict)}{_suggest_repair(verdict)}", REFUSED)
     summary = f"accepted as version {member.version}" if member.version != version else f"accepted; version {member.version} stands"
     steps = f", {verdict.replayed:,} steps replayed exactly" if verdict.replayed else ""
-    return CommandResult(f"{summary}{steps}. Next: {suggest_next_step(context)}")
+    claims = f"; {format_claims(verdict.claims)}" if verdict.claims is not None else ""
+    return CommandResult(f"{summary}{steps}{claims}. Next: {suggest_next_step(context)}")
 
 
 def _suggest_repair(verdict: Verdict) -> str:

@@ -15,6 +15,7 @@ from lawbook.core import frame_text
 from lawbook.core.hypothesis import RULEBOOK, Hypothesis
 from lawbook.core.record import Observation, Status, Trajectory
 from lawbook.errors import RefusedError, UsageError
+from lawbook.verification.open_cells import format_claims
 
 PAGE_LINES = 40
 """Lines of a list, where an answer is one."""
@@ -222,7 +223,8 @@ def show_history(context: CommandContext, number: int | None = None) -> str:
             raise UsageError(f"Proposals are numbered 1 to {len(proposals)}." if proposals else "Nothing was proposed yet.")
         proposal = proposals[number - 1]
         heading = f"proposal {number}: {proposal.decision}, after {proposal.n_actions} actions: {proposal.outcome}"
-        return f"{heading}\n{proposal.reason}".rstrip()
+        claims = "" if proposal.claims is None else f"\n{format_claims(proposal.claims)}"
+        return f"{heading}\n{proposal.reason}".rstrip() + claims
     lines, n_accepted = [], 0
     previous: Hypothesis | None = None
     for k, proposal in enumerate(proposals, 1):
@@ -232,6 +234,8 @@ def show_history(context: CommandContext, number: int | None = None) -> str:
             previous = proposal.hypothesis
             outcome = f"accepted, version {n_accepted}"
         reason = f": {' '.join(proposal.reason.split())[:100]}" if proposal.reason else ""
+        if proposal.claims is not None and not reason:
+            reason = f" ({proposal.claims.n_lost:,} claims lost, {proposal.claims.n_won:,} won)"
         lines.append(f"{k}. {proposal.decision} after {proposal.n_actions} actions: {outcome}{reason}")
     return _format_page(lines, "nothing was proposed yet", max(0, len(lines) - PAGE_LINES))
 
