@@ -176,7 +176,7 @@ class Reexecution:
         if isinstance(program, ProgramError):
             return f"goes on with a plan of a program that does not load: {program.reason}"
         trajectory = self._cut_record(plan_roll.position).current
-        rollout = retry_on_host_fault(roll, program, trajectory, plan.actions[plan_roll.n_sent :], plan.subgoal)
+        rollout = retry_on_host_fault(roll, program, trajectory, plan.executable.list_remaining(plan_roll.n_sent), plan.subgoal)
         if isinstance(rollout, ProgramError):
             is_ended = plan_roll.prediction is None and rollout.kind == "subgoal"
             return "" if is_ended else f"goes on with a plan that its program cannot follow from there: {rollout.reason}"

@@ -23,6 +23,10 @@ class PlanRun:
         """Return the action to send after `position` of them (from 0). Raises IndexError behind the end."""
         return self.actions[position]
 
+    def list_remaining(self, position: int) -> tuple[Action, ...]:
+        """List what is left to send after `position` actions."""
+        return self.actions[position:]
+
     def is_finished(self, position: int) -> bool:
         """Tell whether nothing is left after `position` actions."""
         return position >= len(self.actions)
@@ -50,6 +54,10 @@ class ControllerRun:
     def get_action(self, position: int) -> Action:
         """Raise RefusedError: nothing runs controllers yet."""
         raise RefusedError("Controllers are not available yet; execute a plan, a sequence of actions.")
+
+    def list_remaining(self, position: int) -> tuple[Action, ...]:
+        """Raise RefusedError: what a controller will do nobody knows beforehand."""
+        raise RefusedError("What a controller will send is not known beforehand; ask it for one action at a time.")
 
     def is_finished(self, position: int) -> bool:
         """Tell whether its limit is reached after `position` actions; that `until` holds is seen where it runs."""

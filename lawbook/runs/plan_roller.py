@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lawbook.core.executable import PlanRun
-from lawbook.core.record import Action, Trajectory
+from lawbook.core.record import Trajectory
 from lawbook.core.results import Counterexample, ExecutionResult, Prediction, ProgramError, Verdict, VerdictKind
 from lawbook.ledger.contents import load_prediction
 from lawbook.planning.live_prediction import retry_on_host_fault
@@ -49,7 +48,7 @@ class PlanRoller:
             return None
         if not active.is_open:
             return self._roll_again(active) if self._rolled[0] != active.plan_seq else None
-        actions = self._get_actions(active)[active.n_sent :]
+        actions = active.executable.list_remaining(active.n_sent)
         rollout = retry_on_host_fault(self._executor.roll_on, active.member, actions, active.subgoal)
         if isinstance(rollout, ProgramError) and rollout.kind == "subgoal":
             return self._end_changed_plan(active, f"The subgoal itself fails: {rollout.reason}")
@@ -73,17 +72,12 @@ class PlanRoller:
         prefix = Trajectory(current.first, current.earlier)
         for step in current.steps[: len(current) - (active.n_sent - active.n_open)]:
             prefix.append(*step)
-        actions = self._get_actions(active)[active.n_open :]
+        actions = active.executable.list_remaining(active.n_open)
         rollout = retry_on_host_fault(roll, program, prefix, actions, active.subgoal)
         if isinstance(rollout, ProgramError):
             return self._falsify(active, rollout)
         self._rolled = (active.plan_seq, active.n_open, rollout[0])
         return None
-
-    def _get_actions(self, active: ActivePlan) -> tuple[Action, ...]:
-        executable = active.executable
-        assert isinstance(executable, PlanRun), "only the actions of a plan are known beforehand"
-        return executable.actions
 
     def _falsify(self, active: ActivePlan, finding: Counterexample | ProgramError) -> ExecutionResult:
         if isinstance(finding, Counterexample):

@@ -244,7 +244,7 @@ class Worker:
                 rows.append(None)
                 continue
             frames = [frame for frame in observation.frames if frame.shape == observation.frame.shape]
-            rows.append((len(frames), observation.level, observation.available))
+            rows.append((len(frames), observation.level, observation.available, observation.reward))
             blobs += [np.ascontiguousarray(frame, dtype=np.uint8).tobytes() for frame in frames]
         return rows, blobs
 

@@ -164,10 +164,16 @@ class ProgramServer:
         """What a program is shown of a step: nothing of it can be written to (the frames are bytes, and bytes are read-only)."""
         if row is None:
             return None
-        n_frames, level, available = row
+        n_frames, level, available, reward = row
         animation = tuple(np.frombuffer(next(frames), dtype=np.uint8).reshape(self._shape) for _ in range(n_frames))
         return MappingProxyType(
-            {"frame": animation[-1], "frames": animation, "level": level, "available_actions": tuple(available)}
+            {
+                "frame": animation[-1],
+                "frames": animation,
+                "level": level,
+                "available_actions": tuple(available),
+                "reward": float(reward),
+            }
         )
 
     def _update_state(self, state: Any, observation: Mapping[str, Any]) -> Any:

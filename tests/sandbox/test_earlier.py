@@ -175,3 +175,17 @@ def test_a_run_cut_in_its_second_attempt_goes_on_to_the_same_actions(tmp_path: P
         loops.play(session)
         assert [trajectory.actions for trajectory in session.record] == expected
     assert audit_run(RunFolder(copy), strict=True).holds
+
+
+def test_an_update_is_shown_what_was_paid_and_all_frames(host: Host) -> None:
+    text = COUNTING.format(look="shown = 0") + (
+        '\ndef update(state, observation):\n    return state[0], int(10 * observation["reward"]) + len(observation["frames"])\n'
+    )
+    program = host.load({ENGINE: text}, (1,))
+    assert not isinstance(program, ProgramError)
+    record = make_record([0])
+    paid = Observation((observe(5).frame, observe(1).frame), Status.RUNNING, 0, (1,), 2.5)
+    with program.start_worker() as worker:  # type: ignore[union-attr]
+        replay = worker.replay(InitialObservation.from_trajectory(record.current), [ONE, ONE], observations=[paid, observe(2)])
+        assert replay.fault is None, replay.fault
+        assert [int(frame[0, 1]) for frame in replay.frames] == [0, 0, 27]

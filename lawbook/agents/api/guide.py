@@ -111,7 +111,7 @@ Do not guess what shows nowhere yet (fog, how long a bar lasts, what is drawn in
     render(state) -> int16 array          # 0 to 255 is a claim, -k leaves a cell open under rule Uk
     is_goal(state), is_over(state)        # None: not known here
     update(state, observation) -> state   # optional, pure: after each step on which the level runs on, with the predicted state and
-                                          # what was seen: frame, frames (the animation), level, available_actions
+                                          # what was seen: frame, frames (the animation), level, available_actions, reward
 
 - `initial_state` sees `frames` too, the animation that led here, and `earlier`, the attempts at this level before (each: actions,
   frames, statuses). Nothing else outlives a reset.
