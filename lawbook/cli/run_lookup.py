@@ -54,8 +54,8 @@ def _is_existing(path: Path) -> bool:
         return False
 
 
-def open_ledger(folder: RunFolder) -> Ledger:
-    """The ledger of a run, for reading only. Raises UsageError."""
+def open_ledger(folder: RunFolder, *, check: bool = True) -> Ledger:
+    """The ledger of a run, for reading only. check False: for whoever checks it, or only lists. Raises UsageError."""
     from lawbook.ledger.ledger import Ledger
 
-    return Ledger.open(folder.ledger, readonly=True)
+    return Ledger.open(folder.ledger, readonly=True, check=check)

@@ -84,6 +84,8 @@ class Ledger:
         self._pending = _PendingBatch()
         self._stored_ids = {row[0] for row in self._query("SELECT id FROM contents")} if lock is not None else set()
         self._cached_frame = lru_cache(_CACHED_FRAMES)(self._read_frame)
+        self._checked: tuple[int, str] | None = None
+        """(seq, hash) of the last event that is known to follow from the first; None: nobody asked."""
 
     @classmethod
     def create(cls, path: Path) -> Ledger:
@@ -102,18 +104,30 @@ class Ledger:
             raise
 
     @classmethod
-    def open(cls, path: Path, *, readonly: bool = False) -> Self:
-        """Open the ledger at `path`. Raises UsageError when missing, no ledger, from a newer version, or being written."""
+    def open(cls, path: Path, *, readonly: bool = False, check: bool = True) -> Self:
+        """Open the ledger at `path`, to be believed: its schema is compared with ours, its file and its chain are checked.
+
+        check False: the schema alone, for whoever checks the rest (`check`), or only lists. What grows while it is read is checked
+        as it is read; frames and texts are checked when they are looked at. Raises UsageError when missing, no ledger, from a newer
+        version, altered, or being written.
+        """
         path = Path(path)
         if not path.is_file():
             raise UsageError(f"There is no ledger at {path}; name the folder of a run.")
         lock = None if readonly else sqlite_store.take_lock(path)
         try:
-            return cls(path, sqlite_store.connect(path, "ro" if readonly else "rw"), lock)
+            ledger = cls(path, sqlite_store.connect(path, "ro" if readonly else "rw"), lock)
         except BaseException:
             if lock is not None:
                 os.close(lock)
             raise
+        if check:
+            try:
+                ledger._check_file()
+            except BaseException:
+                ledger.close()
+                raise
+        return ledger
 
     def write(self, event: AnyEvent, *, now: float | None = None) -> Event:
         """Add one event, as `append` does with its body."""
@@ -159,10 +173,13 @@ class Ledger:
                     "INSERT INTO contents (id, kind, data) VALUES (?, ?, ?)",
                     [(content_id, kind, data) for content_id, (kind, data) in contents[: pending.n_claimed]],
                 )
-                self._db.executemany(
-                    f"INSERT INTO events ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", [row for row, _ in pending.rows]
-                )
+                rows = [row for row, _ in pending.rows]
+                self._db.executemany(f"INSERT INTO events ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+                written = self._db.execute("SELECT seq, hash FROM events WHERE seq >= ? ORDER BY seq", (rows[0][0],)).fetchall()
+                if written != [(row[0], row[-1]) for row in rows]:
+                    raise sqlite3.DatabaseError("it does not hold what was just written; somebody else changes it")
                 self._db.execute("COMMIT")
+                self._checked = self._checked and (rows[-1][0], rows[-1][-1])
                 self._pending = remaining
         except BaseException as error:
             if self._db.in_transaction:
@@ -199,6 +216,7 @@ class Ledger:
         kind_values = None if kinds is None else sorted({EventKind(kind).value for kind in kinds})
         kind_filter = "" if kind_values is None else f"AND kind IN ({','.join('?' * len(kind_values))})"
         while True:
+            self._check_growth()
             # Whole pages, so that no cursor stays open: a reader that dawdles must not keep the writer's log from being folded in.
             rows = self._query(
                 f"SELECT {COLUMNS} FROM events WHERE seq > ? {kind_filter} ORDER BY seq LIMIT {_PAGE_ROWS}",
@@ -322,20 +340,46 @@ class Ledger:
         except sqlite3.DatabaseError as error:
             raise UsageError(f"The ledger {self.path} cannot be read ({error}); it is damaged or closed.") from error
 
+    def _check_file(self) -> None:
+        """Check the file and the chain; from here on nothing is told that does not follow. Raises UsageError."""
+        damage = self._find_file_damage()
+        if damage is not None:
+            raise UsageError(f"The ledger {self.path} has been altered: {damage}")
+        self._checked = (-1, GENESIS)
+        self._check_growth()
+
+    def _check_growth(self) -> None:
+        """Check that the durable events behind those checked last follow from them. Raises UsageError."""
+        if self._checked is None:
+            return
+        seq, prev_hash = self._checked
+        statement = f"SELECT {COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT {_PAGE_ROWS}"
+        while rows := self._query(statement, (seq if seq >= 0 else -(2**63),)):  # at first whatever is there
+            for row in rows:
+                damage = _find_row_damage(row, seq + 1, prev_hash)
+                if damage is not None:
+                    raise UsageError(f"The ledger {self.path} has been altered: {damage}")
+                seq, prev_hash = row[0], row[6]
+            self._checked = seq, prev_hash
+
+    def _find_file_damage(self) -> str | None:
+        """Ask SQLite: pages that lie about their order show one thing to who looks for a row and another to who reads them all."""
+        (finding,) = self._query("PRAGMA quick_check(events)")[0]
+        return None if finding == "ok" else f"Its file is damaged ({str(finding)[:200]})."
+
     def _find_damage(self) -> str | None:
+        if (file_damage := self._find_file_damage()) is not None:
+            return file_damage
         prev_hash, expected_seq, content_key, start_seq = GENESIS, 0, 0, -(2**63)
         while rows := self._query(f"SELECT {COLUMNS} FROM events WHERE seq >= ? ORDER BY seq LIMIT {_PAGE_ROWS}", (start_seq,)):
             start_seq = rows[-1][0] + 1
             for row in rows:
-                if row[0] != expected_seq:
-                    return f"Event {expected_seq} is missing." if row[0] > expected_seq else f"Event {row[0]} was inserted."
-                if row[5] != prev_hash:
-                    return f"Event {expected_seq} does not follow from the one before it: one of the two has been altered or moved."
+                damage = _find_row_damage(row, expected_seq, prev_hash)
+                if damage is not None:
+                    return damage
                 try:
-                    is_intact, event = row[6] == hash_event(*row[:6]), _parse_event(row)
+                    event = _parse_event(row)
                 except (TypeError, UsageError):
-                    is_intact = False
-                if not is_intact:
                     return f"Event {expected_seq} has been altered."
                 for content_id in event.stored:
                     content_key += 1
@@ -348,6 +392,19 @@ class Ledger:
         if self._query("SELECT 1 FROM contents WHERE key > ? OR key < 1", (content_key,)):
             return "A frame or text was inserted that belongs to no event."
         return None
+
+
+def _find_row_damage(row: Sequence[Any], expected_seq: int, prev_hash: str) -> str | None:
+    """Say why a row is not the event that follows from the one with `prev_hash`; None where it is."""
+    if row[0] != expected_seq:
+        return f"Event {expected_seq} is missing." if row[0] > expected_seq else f"Event {row[0]} was inserted."
+    if row[5] != prev_hash:
+        return f"Event {expected_seq} does not follow from the one before it: one of the two has been altered or moved."
+    try:
+        is_intact = row[6] == hash_event(*row[:6])
+    except (TypeError, ValueError):
+        is_intact = False
+    return None if is_intact else f"Event {expected_seq} has been altered."
 
 
 def _parse_event(row: Sequence[Any]) -> Event:

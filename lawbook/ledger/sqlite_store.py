@@ -7,7 +7,8 @@ import json
 import os
 import sqlite3
 import zlib
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import lru_cache
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
@@ -77,14 +78,48 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
         (schema,) = database.execute("PRAGMA user_version").fetchone()
     except sqlite3.Error as error:
         raise UsageError(f"{path} is not a ledger, or is damaged ({error}); name the folder of a run.") from error
-    if application == APPLICATION_ID and schema <= SCHEMA_VERSION:
-        return database
-    database.close()
-    if application != APPLICATION_ID:
-        raise UsageError(f"{path} is not a ledger; name the folder of a run.")
-    raise UsageError(
-        f"{path} is from a newer Lawbook (ledger schema {schema}, this one reads up to {SCHEMA_VERSION}); update Lawbook."
-    )
+    try:
+        if application != APPLICATION_ID:
+            raise UsageError(f"{path} is not a ledger; name the folder of a run.")
+        if schema > SCHEMA_VERSION:
+            raise UsageError(
+                f"{path} is from a newer Lawbook (ledger schema {schema}, this one reads up to {SCHEMA_VERSION}); update Lawbook."
+            )
+        check_schema(database, path)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def check_schema(database: sqlite3.Connection, path: Path) -> None:
+    """Compare the schema exactly with ours, before anything is read: an index answers for its table, a trigger does what it likes.
+
+    Raises UsageError, which names the first thing that does not belong there.
+    """
+    try:
+        found = _read_schema(database)
+    except sqlite3.Error as error:
+        raise UsageError(f"{path} is not a ledger, or is damaged ({error}); name the folder of a run.") from error
+    foreign = sorted(found ^ _list_expected_schema(), key=repr)
+    if foreign:
+        kind, name, _ = foreign[0]
+        raise UsageError(
+            f"The ledger {path} has been altered: its {kind} {str(name)[:80]!r} is not as Lawbook makes it; believe a copy that "
+            "nobody else has written."
+        )
+
+
+def _read_schema(database: sqlite3.Connection) -> set[tuple[str, str, str | None]]:
+    return set(database.execute("SELECT type, name, sql FROM sqlite_schema"))
+
+
+@lru_cache(1)
+def _list_expected_schema() -> frozenset[tuple[str, str, str | None]]:
+    """What a fresh file holds: the two tables, and the index that SQLite makes for what is unique."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(TABLES)
+        return frozenset(_read_schema(database))
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -92,6 +127,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     address = f"{path.resolve().as_uri()}?mode={mode}"
     database = sqlite3.connect(address, uri=True, isolation_level=None, timeout=10, check_same_thread=False)
     database.execute("PRAGMA synchronous = FULL")
+    database.execute("PRAGMA trusted_schema = OFF")
     return database
 
 

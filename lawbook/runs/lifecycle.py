@@ -88,7 +88,7 @@ def resume_run(
     """
     config = folder.load_config()
     with ExitStack() as stack:
-        ledger = Ledger.open(folder.ledger)
+        ledger = Ledger.open(folder.ledger, check=False)  # checked whole right here
         stack.callback(ledger.close)
         chain_error = ledger.check()
         if chain_error:

@@ -78,7 +78,7 @@ def tampered(path: Path, *statements: str) -> str | None:
         assert database.execute(statement).rowcount != 0, f"nothing changed by: {statement}"
     database.commit()
     database.close()
-    with Ledger.open(path, readonly=True) as ledger:
+    with Ledger.open(path, readonly=True, check=False) as ledger:
         return ledger.check()
 
 
@@ -224,7 +224,7 @@ def test_a_replaced_frame_under_its_own_name_is_found(tmp_path: Path) -> None:
 
 def test_reading_what_was_altered_is_a_sentence(tmp_path: Path) -> None:
     tampered(tmp_path / "l", "UPDATE contents SET data = x'00'", "UPDATE events SET body = '[' WHERE seq = 2")
-    with Ledger.open(tmp_path / "l", readonly=True) as ledger:
+    with Ledger.open(tmp_path / "l", readonly=True, check=False) as ledger:
         events = ledger.read_events()
         next(events)
         name = next(events).body["frames"][0]

@@ -119,7 +119,7 @@ class RunStore:
             summary = row.summary_builder.summary if row is not None and not row.error else None
         if summary is None or summary.frame is None:
             raise UsageError("This run has shown nothing yet.")
-        with Ledger.open(folder.ledger, readonly=True) as ledger:
+        with Ledger.open(folder.ledger, readonly=True, check=False) as ledger:
             return encode_png(ledger.get_frame(summary.frame), summary.palette)
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class RunStore:
 
 def _update_row(row: _RunRow, folder: RunFolder) -> None:
     try:
-        with Ledger.open(folder.ledger, readonly=True) as ledger:
+        with Ledger.open(folder.ledger, readonly=True, check=False) as ledger:
             for event in ledger.read_events(RunSummaryBuilder.KINDS, after_seq=row.last_seq):
                 row.summary_builder.add(event)
                 row.last_seq = event.seq
