@@ -13,6 +13,7 @@ from lawbook.errors import HostError, LawbookError, UsageError
 from lawbook.ledger.events import EventKind, RecordedSandbox
 from lawbook.ledger.git_versions import GitVersions
 from lawbook.ledger.ledger import Ledger
+from lawbook.runs.consent import Consent
 from lawbook.runs.folder import RunFolder
 from lawbook.runs.state import fold_events
 from lawbook.sandbox.confinement import SandboxReport
@@ -58,14 +59,15 @@ class AuditReport:
         }
 
 
-def audit_run(folder: RunFolder, *, strict: bool = False, head: str = "") -> AuditReport:
+def audit_run(folder: RunFolder, *, strict: bool = False, head: str = "", consent: Consent | None = None) -> AuditReport:
     """Audit a run from its folder. Changes nothing there.
 
     strict: run every version and plan again, and play the world again. head: the published head, where the report is not to be
-    believed. Raises UsageError where there is no ledger that could be read.
+    believed. consent: what its programs may do here while they are run again. Raises UsageError where there is no ledger that could
+    be read.
     """
     with Ledger.open(folder.ledger, readonly=True, check=False) as ledger:  # a line of the audit checks it
-        return _Auditor(folder, ledger, strict, head.strip().lower()).build_report()
+        return _Auditor(folder, ledger, strict, head.strip().lower(), consent or Consent()).build_report()
 
 
 def rebuild_git_memory(folder: RunFolder) -> None:
@@ -75,7 +77,8 @@ def rebuild_git_memory(folder: RunFolder) -> None:
 
 
 class _Auditor:
-    def __init__(self, folder: RunFolder, ledger: Ledger, strict: bool, head: str) -> None:
+    def __init__(self, folder: RunFolder, ledger: Ledger, strict: bool, head: str, consent: Consent) -> None:
+        self.consent = consent
         self.folder, self.ledger, self.strict, self.published_head = folder, ledger, strict, head
         self.event_audit = EventAudit(ledger)
         self.findings = list(self.event_audit.findings)
@@ -263,7 +266,8 @@ class _Auditor:
         if not self.strict:
             return AuditLine("programs", None, f"{counts_text} not run again; --strict does")
         try:
-            with Host(weak=self.event_audit.run.weak_sandbox, memory_mb=self.event_audit.run.memory_mb) as host:
+            memory_mb = self.consent.choose_memory(self.event_audit.run.memory_mb)
+            with Host(weak=self.consent.weak, memory_mb=memory_mb) as host:
                 reexecution = Reexecution(self.event_audit, host)
                 self.findings += reexecution.find_differences()
         except (HostError, LookupError, TypeError, ValueError) as error:

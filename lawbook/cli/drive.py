@@ -29,6 +29,7 @@ from lawbook.cli.options import (
     drop_missing,
     games_option,
     max_calls_option,
+    memory_option,
     nodes_option,
     out_option,
     protocol_option,
@@ -71,6 +72,7 @@ STOP_TIMEOUT_S = 90.0
 @budget_option
 @seed_option
 @nodes_option
+@memory_option
 @games_option
 @out_option
 def drive(
@@ -120,13 +122,15 @@ def _build_resumption(
     """What the process that goes on with a run is to do. Raises UsageError, also for what the run was asked for already."""
     caps = {name: run_settings[name] for name in OPTIONS if name in run_settings}
     Caps.from_settings(caps)
-    other_options = [name for name in run_settings if name not in caps] + ["judge"] * bool(judge)
+    consent = {"weak": run_settings.get("weak_sandbox", False), "memory_mb": run_settings.get("memory_mb")}
+    said = {*caps, "weak_sandbox", "memory_mb"}
+    other_options = [name for name in run_settings if name not in said] + ["judge"] * bool(judge)
     extra = world or next((f"--{name.replace('_', '-')}" for name in other_options), None)
     if extra:
         raise UsageError(f"--resume goes on with what the run was asked for; leave out {extra}.")
     folder = find_run_folder(run, out)
     _require_usable([workspace], folder.path)
-    return {"resume": str(folder.path.absolute()), "caps": caps, "workspaces": [str(workspace)]}
+    return {"resume": str(folder.path.absolute()), "caps": caps, "consent": consent, "workspaces": [str(workspace)]}
 
 
 def _require_usable(workspaces: list[Path], runs: Path) -> None:

@@ -94,6 +94,13 @@ def runs_argument(callback: Callback) -> Callback:
     return combine(click.argument("runs", metavar="RUN...", nargs=-1, required=True, help=runs_help), out_option)(with_folders)
 
 
+memory_option = click.option("--memory", "memory_mb", type=WHOLE, metavar="MB", help="let each program use so much (default: 512)")
+consent_options = combine(
+    click.option("--weak-sandbox", "weak", is_flag=True, help="run its programs although they cannot be confined here"),
+    memory_option,
+)
+"""What whoever runs a command allows to the programs of a run folder: see Consent."""
+
 run_options = combine(
     click.option("--mind", metavar="MIND", help="who proposes; `lawbook minds` lists them (default: induce)"),
     protocol_option,
@@ -104,6 +111,7 @@ run_options = combine(
     budget_option,
     seed_option,
     nodes_option,
+    memory_option,
     click.option("--images", is_flag=True, default=None, help="show the mind pictures too, if its model takes them"),
     click.option("--seed-with", metavar="MIND", help="let this mind write the first hypothesis, such as induce (marked)"),
     click.option("--fallback", metavar="MIND", help="let this mind explore where the other's answer is of no use (marked)"),

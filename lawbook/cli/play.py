@@ -30,6 +30,7 @@ from lawbook.cli.player import DisplayOptions, continue_run, play_new_run
 from lawbook.cli.run_lookup import find_run_folder, open_ledger
 from lawbook.core.spending import OPTIONS, Caps
 from lawbook.errors import UsageError
+from lawbook.runs.consent import Consent
 from lawbook.runs.folder import list_runs
 from lawbook.view.metrics import summarize_run
 
@@ -85,11 +86,12 @@ def play(
             raise UsageError("play needs a WORLD, such as demo:maze; `lawbook worlds` lists what there is.")
         return _play_on_card(world, card_options, out, lambda world: play_new_run(world, run_settings, out, display_options))
     raised_caps = {name: run_settings.pop(name) for name in OPTIONS if name in run_settings}
+    consent = Consent(run_settings.pop("weak_sandbox", False), run_settings.pop("memory_mb", None))
     other_options = [*run_settings, *(name for name, value in asdict(card_options).items() if value)]
     if world is not None or other_options:
         extra = world or "--" + other_options[0].replace("_", "-")
         raise UsageError(f"--resume goes on with what the run was asked for; leave out {extra}.")
-    return continue_run(find_run_folder(resume, out), display_options, Caps.from_settings(raised_caps))
+    return continue_run(find_run_folder(resume, out), display_options, Caps.from_settings(raised_caps), consent)
 
 
 def _play_on_card(world: str, options: CardOptions, out: Path, play: Callable[[str], int]) -> int:

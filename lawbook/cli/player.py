@@ -19,6 +19,7 @@ from lawbook.errors import LawbookError, UsageError
 from lawbook.ledger.ledger import Ledger
 from lawbook.minds.base import is_driver
 from lawbook.runs import lifecycle, loops
+from lawbook.runs.consent import Consent
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.process_exit import EXIT_CODES, interrupt_on_sigterm
 from lawbook.runs.session import Session
@@ -64,13 +65,18 @@ def play_new_run(world: str, run_settings: Mapping[str, Any], out: Path, display
         return _play(lifecycle.start_run(RunConfig(world, **run_settings), out, mind=mind), None, console, display, display_options)
 
 
-def continue_run(folder: RunFolder, display_options: DisplayOptions, caps: Caps | None = None) -> int:
-    """Go on with a run, under other caps where any are given. Returns the exit code. Raises LawbookError when it cannot be."""
+def continue_run(
+    folder: RunFolder, display_options: DisplayOptions, caps: Caps | None = None, consent: Consent | None = None
+) -> int:
+    """Go on with a run, under other caps where any are given. Returns the exit code. Raises LawbookError when it cannot be.
+
+    consent: what its programs may do here.
+    """
     if folder.load_config().mind.partition(":")[0] == "drive":
         raise UsageError(f"An agent drives this run; go on with: lawbook drive --resume {folder.path} --workspace DIR.")
     console, display = display_options.make_display()
     with interrupt_on_sigterm():
-        return _play(lifecycle.resume_run(folder, caps=caps), folder, console, display, display_options)
+        return _play(lifecycle.resume_run(folder, caps=caps, consent=consent), folder, console, display, display_options)
 
 
 def _play(

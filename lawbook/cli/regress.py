@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 
 from lawbook.cli.commands import command
-from lawbook.cli.options import WHOLE, member_option, run_argument
+from lawbook.cli.options import WHOLE, consent_options, member_option, run_argument
 from lawbook.cli.run_lookup import open_ledger
 from lawbook.core.results import Limits, ProgramError
 from lawbook.errors import UsageError
 from lawbook.ledger.events import OpenEvent
 from lawbook.planning.regression import replan_completed_levels
+from lawbook.runs.consent import Consent
 from lawbook.runs.folder import RunFolder
 from lawbook.runs.state import fold_events
 from lawbook.sandbox.host import Host
@@ -20,14 +21,15 @@ from lawbook.sandbox.host import Host
 @run_argument
 @member_option
 @click.option("--nodes", type=WHOLE, default=200_000, metavar="N", help="most states one search expands (default: 200000)")
-def replan_levels(folder: RunFolder, member: int, nodes: int) -> int:
-    config = folder.load_config()
+@consent_options
+def replan_levels(folder: RunFolder, member: int, nodes: int, weak: bool, memory_mb: int | None) -> int:
+    memory = Consent(weak, memory_mb).choose_memory(folder.load_config().memory_mb)
     with open_ledger(folder) as ledger:
         state, spec = fold_events(ledger), next(ledger.read_data(OpenEvent)).spec
         hypothesis = state.members[member].hypothesis if 0 <= member < len(state.members) else None
         if hypothesis is None:
             raise UsageError(f"Member {member} of this run has no program; `lawbook history` shows what was tried.")
-        with Host(weak=config.weak_sandbox, memory_mb=config.memory_mb) as host:
+        with Host(weak=weak, memory_mb=memory) as host:
             program = host.load(hypothesis.files)
             if isinstance(program, ProgramError):
                 raise UsageError(f"The program does not load: {program.reason}")

@@ -19,6 +19,7 @@ from lawbook.core import spending
 from lawbook.core.plugins import suggest_name
 from lawbook.errors import UsageError
 from lawbook.planning.population import POLICIES, UNIFORM
+from lawbook.runs.consent import DEFAULT_MEMORY_MB
 
 PACKAGES = ("numpy", "arcengine", "arc-agi", "gymnasium", "minigrid")
 """Packages whose versions can change what a run sees."""
@@ -50,7 +51,7 @@ class RunConfig:
     budget: int = 500
     seed: int = 0
     nodes: int = 200_000
-    memory_mb: int = 512
+    memory_mb: int = DEFAULT_MEMORY_MB
     weak_sandbox: bool = False
     policy: str = UNIFORM
     images: bool = False

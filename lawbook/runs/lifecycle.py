@@ -20,6 +20,7 @@ from lawbook.ledger.opening import RecordedSettings, RecordedSpec
 from lawbook.minds.base import Mind
 from lawbook.minds.fallback import make_mind_with_fallback
 from lawbook.protocols.protocol import get_protocol
+from lawbook.runs.consent import Consent
 from lawbook.runs.event_log import EventLog, Listener
 from lawbook.runs.folder import RunConfig, RunFolder, collect_versions
 from lawbook.runs.session import Session
@@ -81,10 +82,12 @@ def resume_run(
     mind: Mind | None = None,
     listener: Listener | None = None,
     caps: Caps | None = None,
+    consent: Consent | None = None,
 ) -> Iterator[Session]:
     """Go on with a run that was interrupted or killed: fold its ledger, bring the world back by replay, settle what is in doubt.
 
-    caps: in place of those it had, from now on; what is None there stays as it was.
+    caps: in place of those it had, from now on; what is None there stays as it was. consent: what its programs may do here; the
+    folder, which may come from elsewhere, is not asked (None: confined, within 512 MB each).
     """
     config = folder.load_config()
     with ExitStack() as stack:
@@ -100,7 +103,8 @@ def resume_run(
         mind = mind or make_run_mind(config)
         world = _start_world(config, _read_ticket(ledger))
         stack.callback(world.close)
-        host = host or stack.enter_context(Host(weak=config.weak_sandbox, memory_mb=config.memory_mb))
+        consent = consent or Consent()
+        host = host or stack.enter_context(Host(weak=consent.weak, memory_mb=consent.choose_memory(config.memory_mb)))
         git = GitVersions.rebuild(folder.memory, state.accepted_versions)  # whatever a crash left of it does not matter
         session = _build_session(EventLog(ledger, state, [listener] if listener else []), world, host, git, mind, config)
         stack.callback(session.close)

@@ -51,6 +51,11 @@ class Host:
         if wait:
             self.wait_until_ready()
 
+    @property
+    def allows_weak(self) -> bool:
+        """Say whether programs may run although the sandbox does not confine them: whoever started it said so."""
+        return self._weak
+
     def wait_until_ready(self) -> None:
         """Wait until a zygote is up, and test once that the sandbox holds: what it found is `sandbox`.
 

@@ -234,7 +234,7 @@ def test_a_bug_is_one_sentence_that_asks_to_report_it(monkeypatch: pytest.Monkey
         (["play", "--resume", "last"], "There are no runs in runs"),
         (["play", LAKE, "--resume", "last"], "leave out gym:"),
         (["play", "--resume", "last", "--budget", "9"], "leave out --budget"),
-        (["play", "--resume", "last", "--weak-sandbox"], "leave out --weak-sandbox"),
+        (["play", "--resume", "last", "--population", "2"], "leave out --population"),
         (["show", "nosuch"], "There is no run 'nosuch'"),
         (["show"], "required: RUN"),
         (["show", "/"], "/ is no run folder"),

@@ -26,6 +26,7 @@ from lawbook.errors import LawbookError, UsageError
 from lawbook.ledger.ledger import Ledger
 from lawbook.minds.registry import make_mind
 from lawbook.runs import lifecycle
+from lawbook.runs.consent import Consent
 from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.process_exit import EXIT_CODES, interrupt_on_sigterm
 from lawbook.runs.session import Session
@@ -77,7 +78,8 @@ def _serve_run(request: dict[str, Any], status_stream: BinaryIO | None) -> int:
         if request["resume"]:
             folder = RunFolder.open(Path(request["resume"]))
             caps = Caps.from_settings(request.get("caps", {}))
-            session = stack.enter_context(lifecycle.resume_run(folder, mind=_make_mind(folder.load_config().mind), caps=caps))
+            mind, consent = _make_mind(folder.load_config().mind), Consent(**request["consent"])
+            session = stack.enter_context(lifecycle.resume_run(folder, mind=mind, caps=caps, consent=consent))
         else:
             config = RunConfig(**request["config"])
             folder, session = stack.enter_context(lifecycle.start_run(config, Path(request["out"]), mind=_make_mind(config.mind)))

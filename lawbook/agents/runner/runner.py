@@ -73,7 +73,13 @@ def run_agents(session: Session, folder: RunFolder) -> RunOutcome:
         for member, agent_home in enumerate(agent_homes):
             log_prefix = folder.path / LOGS_FOLDER / f"m{member}"
             agent_session = AgentSession(
-                AGENT_CLIS[mind.agent], mind.model, agent_home, log_prefix, hidden_paths, secret_paths, weak=config.weak_sandbox
+                AGENT_CLIS[mind.agent],
+                mind.model,
+                agent_home,
+                log_prefix,
+                hidden_paths,
+                secret_paths,
+                weak=session.host.allows_weak,
             )
             agent_sessions.append(agent_session)
         workspaces = [stack.enter_context(Workspace(agent_home.workspace)) for agent_home in agent_homes]
