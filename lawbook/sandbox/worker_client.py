@@ -372,7 +372,8 @@ class Worker:
         if isinstance(reply, ProgramError):
             return reply
         try:
-            return decode_fault(reply) if "fault" in reply else reply
+            may_blame = ["load"] * (request["op"] == "load") + ["subgoal"] * (request.get("goal") is not None)
+            return decode_fault(reply, may_blame=may_blame) if "fault" in reply else reply
         except BrokenReplyError:
             return self._end_as_broken()
 

@@ -25,6 +25,8 @@ ReplayCheck = Callable[..., bool]
 Alternatives where a program may leave things open. False: enough was seen."""
 
 FAULT_KINDS = ("load", "exception", "memory", "shape", "type", "exit", "forbidden", "subgoal")
+BLAMING_KINDS = ("load", "subgoal")
+"""Kinds that say more than that the program failed: that it does not even load, or that somebody else's source failed."""
 _STATUSES = tuple(Status(value) for value in STATUSES)
 _STATUS_SETS = tuple(tuple(_STATUSES[k] for k in members) for members in STATUS_SETS)
 _SEARCH_LIMITS = (None, "nodes", "depth", "seconds", "memory")
@@ -166,12 +168,17 @@ BROKEN = ProgramError(
 )
 
 
-def decode_fault(reply: Mapping[str, Any], step: Any = None) -> ProgramError:
-    """Return the ProgramError that the worker reports of its program. Raises BrokenReplyError."""
+def decode_fault(reply: Mapping[str, Any], step: Any = None, *, may_blame: Collection[str] = ()) -> ProgramError:
+    """Return the ProgramError that the worker reports of its program. Raises BrokenReplyError.
+
+    may_blame: kinds of fault that what was asked can have (`load`, `subgoal`); a program that claims another of these has failed
+    itself, since the process that says so is its own.
+    """
     fields = reply["fault"]
     if not isinstance(fields, dict) or fields.get("kind") not in FAULT_KINDS or not isinstance(fields.get("reason"), str):
         raise BrokenReplyError
-    return ProgramError(fields["kind"], _make_printable(fields["reason"]), step=step if type(step) is int else None)
+    kind = fields["kind"] if fields["kind"] not in BLAMING_KINDS or fields["kind"] in may_blame else "exception"
+    return ProgramError(kind, _make_printable(fields["reason"]), step=step if type(step) is int else None)
 
 
 def _make_printable(text: str) -> str:
