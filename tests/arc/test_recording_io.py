@@ -45,7 +45,7 @@ def record_of(folder: RunFolder) -> Record:
     with Ledger.open(folder.ledger, readonly=True) as ledger:
         record = fold_events(ledger).record
         for trajectory in record:  # animation is read when it is looked at: look while the ledger is open
-            for _, seen in trajectory.steps:
+            for _, seen in [(None, trajectory.first), *trajectory.steps]:
                 object.__setattr__(seen, "frames", tuple(seen.frames))
         return record
 

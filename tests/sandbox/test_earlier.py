@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from minds import Scripted
 
@@ -57,9 +57,10 @@ def make_record(lengths: list[int]) -> Record:
     return record
 
 
-@given(st.lists(st.integers(0, 3000), min_size=1, max_size=80))
-def test_the_last_attempts_are_shown_as_many_as_fit(lengths: list[int]) -> None:
-    record = make_record(lengths)
+@given(st.lists(st.integers(0, 90), min_size=1, max_size=80), st.sampled_from([0, 0, 0, 4300]))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_the_last_attempts_are_shown_as_many_as_fit(lengths: list[int], long: int) -> None:
+    record = make_record([*lengths[:-1], *([long] if long else []), lengths[-1]])
     attempts = select_attempts(record.current.earlier)
     assert len(attempts) <= MAX_EARLIER_ATTEMPTS and sum(len(attempt.frames) for attempt in attempts) <= MAX_EARLIER_FRAMES
     before = record.trajectories[:-1][len(record) - 1 - len(attempts) :]

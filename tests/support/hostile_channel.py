@@ -59,6 +59,6 @@ HOSTILE = [
     ),
     told("a closed channel", "for one in range(64):\n    try: os.close(one)\n    except OSError: pass"),
     told("forged statuses", "for one in views('B'): one[:] = bytes([9]) * len(one)\n1 / 0", "broken", FORGED, _VIEWS),
-    told("pretended life", "while True: views('Q')[0][0] += 1", "time", CLOCK, _VIEWS),
+    told("pretended life", "while True: views('Q')[0][0] += 1", "time counterexample", CLOCK, _VIEWS),
     told("frames written ahead", "for one in views('Q'): one[0] = 2 ** 63", "broken admissible counterexample", FORGED, _VIEWS),
 ]

@@ -38,7 +38,7 @@ HOSTILE = [
         ("type",),
         "must be hashable",
         STRICT,
-        5,
+        1,
     ),
     Hostile("no answer to is_goal", program(goal="None"), ("type",), "is_goal returned None (NoneType)", STRICT, 0),
     Hostile("a number for a goal", program(goal="state + 2"), ("type",), "is_goal returned 2 (int)", STRICT, 0),
