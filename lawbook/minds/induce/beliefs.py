@@ -63,7 +63,7 @@ class Believer:
     rules: what is not known -> the number k of the rule Uk that says so.
     areas: (rows from, to, columns from, to, colours) of cells that are open while they show one of these colours.
     contacts: what is met (a description, one with an action, or a place with an action) of which the outcome is not known: -> the
-    statuses that it may have ("": running, "over", "ends").
+    places that it may change elsewhere, and whether it may complete the level. grounds: the rows of the grounds that it names, marked.
     idle: actions that have not been seen to do anything, and were tried too seldom to say that they do nothing.
     clicked: colours of which it is known what a click on them does. pressed: those of buttons, and presses: what these do, see
     Presses. hidden: it is not known what lies below figures at the start.
@@ -73,7 +73,10 @@ class Believer:
     def __init__(self, unknown: Any, world: Any) -> None:
         self.unknown, self.world = unknown, world
         self.rules, self.presses = unknown.rules, Presses(unknown.presses)
-        self.grounded = {key[2:]: key for key in unknown.contacts if key[0] == "when"}
+        self.grounded: dict[Any, list[Any]] = {}
+        for key in unknown.contacts:
+            if key[0] == "when":
+                self.grounded.setdefault(key[2:], []).append(key)
 
     # -- the contract's functions ---------------------------------------------------------------------------------------------
 
@@ -224,7 +227,16 @@ class Believer:
     def name_place(self, state: State, row: int, col: int, name: Any) -> Any:
         """A place and an action on this very ground; where the ground is not all known, on any that it may be."""
         if state.doubt and (row, col, name) in self.grounded:
-            return self.grounded[row, col, name]
+            width = state.core.width
+            known = [not any(state.doubt[at : at + width]) for at in range(0, len(state.doubt), width)]
+            marks = mark_rows(state.core.ground, width)
+            for key in self.grounded[row, col, name]:
+                if all(
+                    one == other
+                    for one, other, is_known in zip(marks, self.unknown.grounds[key[1]], known, strict=True)
+                    if is_known
+                ):
+                    return key
         return "when", zlib.crc32(state.core.ground), row, col, name
 
     def name_acts(self, state: State, name: Any) -> Any:
@@ -389,3 +401,8 @@ class Believer:
                     below = np.where(below == self.rules["hidden"], below, 0)
                 remaining[row + r, col + c] = below
         return remaining.tobytes() if remaining.any() else b""
+
+
+def mark_rows(ground: bytes, width: int) -> tuple[int, ...]:
+    """The CRC-32 of each row of a ground."""
+    return tuple(zlib.crc32(ground[at : at + width]) for at in range(0, len(ground), width))
