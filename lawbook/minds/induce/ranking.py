@@ -77,7 +77,11 @@ class HypothesisRanking:
         if self._open_interface is None:
             return simulate_trajectory(Layers(overlay, Walker(laws)), trajectory)
         state: State = believe_trajectory(make_believer(laws, overlay, self.learn_unknown(index)), trajectory).world
-        return state
+        current = self._analysis.get_current_frame()
+        figures = (state.core.body, state.core.row, state.core.col), state.core.mates
+        if trajectory is not self._record.current or figures != (tuple(current.spot), current.mates):
+            return state
+        return state._replace(core=state.core._replace(ground=current.ground))  # below the figures too, where that is known
 
     def rank_laws(self, case: Case) -> list[int]:
         """Return indices of the laws in the order in which this member is to propose them: first the one to hold.
