@@ -153,6 +153,9 @@ def main() -> None:
                 f"{game} {seed} {protocol}: {run.actions} actions, {run.mismatches} mismatches, {run.seconds:.0f} s",
                 file=sys.stderr,
             )
+            if all(len(runs) == len(seeds) for runs in results[game].values()):  # what there is, should somebody not wait
+                for name, runs in results[game].items():
+                    print(format_row(game, name, list(runs.values())), file=sys.stderr)
     rows = {game: {protocol: list(runs.values()) for protocol, runs in by.items()} for game, by in results.items()}
     print(f"layouts {given.seeds}, within {given.budget} actions, {given.nodes:,} states a search\n{HEADER}")
     for game, by_protocol in rows.items():

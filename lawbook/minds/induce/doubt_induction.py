@@ -11,13 +11,14 @@ import numpy as np
 
 from lawbook.core.record import Action, Observation, Record, Status, Trajectory
 from lawbook.minds.base import Interface
-from lawbook.minds.induce.beliefs import Believer, State, Watcher, mark_rows
+from lawbook.minds.induce.beliefs import Believer, State
 from lawbook.minds.induce.law_tables import Laws, name_action
 from lawbook.minds.induce.layers import Layers
 from lawbook.minds.induce.nearby import find_button
 from lawbook.minds.induce.overlay_removal import Overlay
 from lawbook.minds.induce.press_induction import Press, PressTables, learn_presses
 from lawbook.minds.induce.types import Grid, Mask
+from lawbook.minds.induce.watcher import Watcher, mark_rows
 
 RULES = ("idle", "unmet", "contacts", "areas", "hidden", "overlaps", "dark", "unseen", "endless", "presses")
 """What may be left open; the place in this list, from 1, is the number of its rule."""
@@ -27,6 +28,8 @@ MIN_IDLE_TRIALS = 4
 """Different frames in which an action must have changed nothing before it is held to do nothing."""
 MIN_FAILED_SHARE = 1 / 3
 """Share of the times that something was met that laws must have failed for all of its kind to be in doubt."""
+MIN_FAILURES = 2
+"""Times that laws must have failed for a kind, or at a place, for all of it to be in doubt; before that it is this ground alone."""
 MIN_PRESSES = 3
 """Clicks on a colour that laws must have failed for it to be that of buttons."""
 MAX_AREA_SHARE = 1 / 8
@@ -288,16 +291,13 @@ def _find_figure_cells(miss: Miss, believer: Believer) -> Mask:
 
 
 def _choose_context(miss: Miss, counts: Counter[Any], failures: Counter[Any], may_be_place: bool = True) -> Any:
-    """The most general context of a step in which laws have failed often enough; else, where it may, this place alone."""
+    """The most general context of a step in which laws have failed often enough; else, where it may, this ground alone."""
     for keys in miss.contexts:
         for key in keys:
-            if key[0] in ("at", "when"):
-                continue
-            if failures[key] >= MIN_FAILED_SHARE * counts[key]:
+            is_allowed = may_be_place or key[0] != "at"
+            if key[0] != "when" and is_allowed and failures[key] >= max(MIN_FAILURES, MIN_FAILED_SHARE * counts[key]):
                 return key
-    if not may_be_place:
-        return None
-    return next((key for keys in miss.contexts for key in keys if key[0] == "at"), None) or miss.contexts[0][-1]
+    return miss.contexts[0][-1] if may_be_place else None
 
 
 def is_kind(key: Any) -> bool:
