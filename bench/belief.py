@@ -18,11 +18,11 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
+from lawbook.core.results import RunOutcome
 from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops import play
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 from lawbook.scoring.claims import ChangedCells, count_claims
 
