@@ -18,11 +18,11 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
+from lawbook.core.results import RunOutcome
 from lawbook.ledger.ledger import Ledger
 from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.loops import play
-from lawbook.runs.state import RunOutcome
 from lawbook.sandbox.host import Host
 from lawbook.verification.claims import ChangedCells, count_claims
 
@@ -153,6 +153,9 @@ def main() -> None:
                 f"{game} {seed} {protocol}: {run.actions} actions, {run.mismatches} mismatches, {run.seconds:.0f} s",
                 file=sys.stderr,
             )
+            if all(len(runs) == len(seeds) for runs in results[game].values()):  # what there is, should somebody not wait
+                for name, runs in results[game].items():
+                    print(format_row(game, name, list(runs.values())), file=sys.stderr)
     rows = {game: {protocol: list(runs.values()) for protocol, runs in by.items()} for game, by in results.items()}
     print(f"layouts {given.seeds}, within {given.budget} actions, {given.nodes:,} states a search\n{HEADER}")
     for game, by_protocol in rows.items():

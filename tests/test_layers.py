@@ -36,7 +36,9 @@ LAYERS = (
 ROOT_FILES = {"__init__.py", "__main__.py", "errors.py", "py.typed"}
 """What may lie at the root of the package, beside the packages of LAYERS."""
 
-PROGRAM_MODULES = {f"lawbook.minds.induce.{name}" for name in ("beliefs", "layers", "looks", "nearby", "predicates", "walker")}
+PROGRAM_MODULES = {
+    f"lawbook.minds.induce.{name}" for name in ("beliefs", "layers", "looks", "nearby", "predicates", "walker", "watcher")
+}
 """Source that the induction writes into its programs. It is data: nothing of the package shares a namespace with it."""
 
 PARTICIPLES = {

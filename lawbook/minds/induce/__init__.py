@@ -15,7 +15,7 @@ from lawbook.minds.induce.belief_codegen import write_belief
 from lawbook.minds.induce.co_movers import analyse_record
 from lawbook.minds.induce.codegen import write_hypothesis
 from lawbook.minds.induce.contact_log import RecordAnalysis
-from lawbook.minds.induce.exceptions import add_exceptions
+from lawbook.minds.induce.exceptions import add_exceptions, add_starts
 from lawbook.minds.induce.exploration import choose_exploration
 from lawbook.minds.induce.law_induction import find_rival_laws
 from lawbook.minds.induce.law_tables import Laws
@@ -92,6 +92,8 @@ class InducingMind:
         index = analysis.ranking.find_own(case)
         laws, overlay = analysis.ranking.complete_laws(index)
         current_state = analysis.ranking.find_state(index, case.record.current)
+        if case.allows_open:  # for itself it knows more than its program says
+            laws = add_starts(laws, analysis.record_analysis)
         return choose_exploration(case, laws, overlay, analysis.record_analysis, current_state)
 
     def count_exceptions(self, case: Case) -> int:

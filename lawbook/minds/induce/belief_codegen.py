@@ -16,8 +16,9 @@ _ENGINE_SOURCE = '''"""A walking world: the contract over `walker` and `layers`,
 
 import learnt
 import unknown
-from beliefs import Believer, Watcher
+from beliefs import Believer
 from layers import Layers
+from watcher import Watcher
 
 belief = Believer(unknown, Layers(learnt, Watcher(learnt)))
 initial_state = belief.initial_state
@@ -50,6 +51,7 @@ def write_belief(
         ENGINE: _ENGINE_SOURCE,
         "beliefs.py": read_source("beliefs.py"),
         "nearby.py": read_source("nearby.py"),
+        "watcher.py": read_source("watcher.py"),
         "unknown.py": _write_table(unknown, sentences),
     }
     return Hypothesis(rulebook, files)

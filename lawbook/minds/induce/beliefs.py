@@ -10,7 +10,7 @@ import numpy as np
 from lawbook.minds.induce.layers import COMPLETED, OVER, RUNNING
 from lawbook.minds.induce.looks import find
 from lawbook.minds.induce.nearby import Presses, find_button
-from lawbook.minds.induce.walker import Walker
+from lawbook.minds.induce.watcher import mark_rows
 
 
 class State(NamedTuple):
@@ -37,33 +37,13 @@ class State(NamedTuple):
         return self.world.core
 
 
-class Watcher(Walker):
-    """A walker that notes what its figures meet: (body, row, col, contact, action, outcome)."""
-
-    def __init__(self, laws: Any) -> None:
-        super().__init__(laws)
-        self.notes: list[Any] = []
-
-    def contacted(self, state: Any, row: int, col: int, contact: Any, happens: str, paint: Any, name: Any) -> Any:
-        self.notes.append((state.body, row, col, contact, name, happens))
-        if happens == "push":
-            row_behind, col_behind = 2 * row - state.row, 2 * col - state.col
-            behind = self.meets(self.drawn(state), state.width, state.body, row_behind, col_behind)
-            self.notes.append((state.body, row_behind, col_behind, behind, None, self.effect(behind, None)[0]))
-        return super().contacted(state, row, col, contact, happens, paint, name)
-
-    def knows(self, contact: Any, name: Any) -> bool:
-        """Does a law, and no guess, say what this contact does?"""
-        return any(key in self.laws.contacts or (key, name) in self.laws.contacts for key in contact)
-
-
 class Believer:
     """The program's functions over a world of layers and the tables of `unknown`:
 
     rules: what is not known -> the number k of the rule Uk that says so.
     areas: (rows from, to, columns from, to, colours) of cells that are open while they show one of these colours.
     contacts: what is met (a description, one with an action, or a place with an action) of which the outcome is not known: -> the
-    statuses that it may have ("": running, "over", "ends").
+    places that it may change elsewhere, and whether it may complete the level. grounds: the rows of the grounds that it names.
     idle: actions that have not been seen to do anything, and were tried too seldom to say that they do nothing.
     clicked: colours of which it is known what a click on them does. pressed: those of buttons, and presses: what these do, see
     Presses. hidden: it is not known what lies below figures at the start.
@@ -73,7 +53,10 @@ class Believer:
     def __init__(self, unknown: Any, world: Any) -> None:
         self.unknown, self.world = unknown, world
         self.rules, self.presses = unknown.rules, Presses(unknown.presses)
-        self.grounded = {key[2:]: key for key in unknown.contacts if key[0] == "when"}
+        self.grounded: dict[Any, list[Any]] = {}
+        for key in unknown.contacts:
+            if key[0] == "when":
+                self.grounded.setdefault(key[2:], []).append(key)
 
     # -- the contract's functions ---------------------------------------------------------------------------------------------
 
@@ -224,7 +207,16 @@ class Believer:
     def name_place(self, state: State, row: int, col: int, name: Any) -> Any:
         """A place and an action on this very ground; where the ground is not all known, on any that it may be."""
         if state.doubt and (row, col, name) in self.grounded:
-            return self.grounded[row, col, name]
+            width = state.core.width
+            known = [not any(state.doubt[at : at + width]) for at in range(0, len(state.doubt), width)]
+            marks = mark_rows(state.core.ground, width)
+            for key in self.grounded[row, col, name]:
+                if all(
+                    one == other
+                    for one, other, is_known in zip(marks, self.unknown.grounds[key[1]], known, strict=True)
+                    if is_known
+                ):
+                    return key
         return "when", zlib.crc32(state.core.ground), row, col, name
 
     def name_acts(self, state: State, name: Any) -> Any:

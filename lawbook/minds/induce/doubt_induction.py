@@ -11,13 +11,14 @@ import numpy as np
 
 from lawbook.core.record import Action, Observation, Record, Status, Trajectory
 from lawbook.minds.base import Interface
-from lawbook.minds.induce.beliefs import Believer, State, Watcher
+from lawbook.minds.induce.beliefs import Believer, State
 from lawbook.minds.induce.law_tables import Laws, name_action
 from lawbook.minds.induce.layers import Layers
 from lawbook.minds.induce.nearby import find_button
 from lawbook.minds.induce.overlay_removal import Overlay
 from lawbook.minds.induce.press_induction import Press, PressTables, learn_presses
 from lawbook.minds.induce.types import Grid, Mask
+from lawbook.minds.induce.watcher import Watcher, mark_rows
 
 RULES = ("idle", "unmet", "contacts", "areas", "hidden", "overlaps", "dark", "unseen", "endless", "presses")
 """What may be left open; the place in this list, from 1, is the number of its rule."""
@@ -27,6 +28,8 @@ MIN_IDLE_TRIALS = 4
 """Different frames in which an action must have changed nothing before it is held to do nothing."""
 MIN_FAILED_SHARE = 1 / 3
 """Share of the times that something was met that laws must have failed for all of its kind to be in doubt."""
+MIN_FAILURES = 2
+"""Times that laws must have failed for a kind, or at a place, for all of it to be in doubt; before that it is this ground alone."""
 MIN_PRESSES = 3
 """Clicks on a colour that laws must have failed for it to be that of buttons."""
 MAX_AREA_SHARE = 1 / 8
@@ -52,6 +55,7 @@ class Unknown:
     presses: PressTables | None = None
     areas: tuple[Area, ...] = ()
     contacts: Mapping[Any, ContactDoubt] = field(default_factory=dict)
+    grounds: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     hidden: bool = False
     overlaps: bool = False
     endless: bool = False
@@ -70,6 +74,7 @@ class Miss(NamedTuple):
     action: Action
     observation: Observation
     previous_frame: Grid
+    rendered: Grid
     wrong: Mask
     is_status_wrong: bool
     contexts: tuple[tuple[Any, ...], ...]
@@ -99,6 +104,9 @@ def learn_doubts(laws: Laws, overlay: Overlay, record: Record, interface: Interf
         failures = Counter(key for miss in misses for contexts in miss.contexts for key in contexts)
         for miss in misses:
             unknown = _add_doubt(unknown, miss, believer, counts, failures)
+        if unknown == before:  # no rule that is any more general holds
+            for miss in misses:
+                unknown = _add_contact_doubt(unknown, miss, miss.contexts[0][-1], miss.is_status_wrong, _find_boxes(miss.wrong))
         if unknown == before:
             break
     return replace(unknown, idle=tuple(interface.actions), endless=True)
@@ -195,7 +203,8 @@ def find_misses(believer: Believer, record: Record, counts: Counter[Any] | None 
             wrong = _find_wrong_cells(believer, state, observation)
             is_status_wrong = observation.status not in get_statuses(believer, state)
             if wrong.any() or is_status_wrong:
-                yield Miss(before, state, action, observation, trajectory.get_frame(step), wrong, is_status_wrong, contexts, notes)
+                frames = trajectory.get_frame(step), np.asarray(believer.render(state))
+                yield Miss(before, state, action, observation, *frames, wrong, is_status_wrong, contexts, notes)
             if observation.status is Status.RUNNING:
                 state = believer.update(state, make_observation(observation))
 
@@ -256,14 +265,14 @@ def _add_doubt(unknown: Unknown, miss: Miss, believer: Believer, counts: Counter
         key = _choose_context(miss, counts, failures, may_be_place=False)
         if key is None or key in unknown.contacts:
             return replace(unknown, endless=True)
-        return _add_contact_doubt(unknown, key, False, ())
+        return _add_contact_doubt(unknown, miss, key, False, ())
     ends = miss.is_status_wrong and Status.COMPLETED in (miss.observation.status, *get_statuses(believer, miss.predicted))
     key = _choose_context(miss, counts, failures, may_be_place=not ends)
     if ends and (key is None or not is_kind(key)):
         key = next(key for keys in miss.contexts for key in keys if key[0] == "when")
     if key is None:
         return unknown if not miss.is_status_wrong else replace(unknown, endless=True)
-    return _add_contact_doubt(unknown, key, ends, _find_boxes(miss.wrong & ~figures))
+    return _add_contact_doubt(unknown, miss, key, ends, _find_boxes(miss.wrong & ~figures))
 
 
 def _find_figure_cells(miss: Miss, believer: Believer) -> Mask:
@@ -282,16 +291,13 @@ def _find_figure_cells(miss: Miss, believer: Believer) -> Mask:
 
 
 def _choose_context(miss: Miss, counts: Counter[Any], failures: Counter[Any], may_be_place: bool = True) -> Any:
-    """The most general context of a step in which laws have failed often enough; else, where it may, this place alone."""
+    """The most general context of a step in which laws have failed often enough; else, where it may, this ground alone."""
     for keys in miss.contexts:
         for key in keys:
-            if key[0] in ("at", "when"):
-                continue
-            if failures[key] >= MIN_FAILED_SHARE * counts[key]:
+            is_allowed = may_be_place or key[0] != "at"
+            if key[0] != "when" and is_allowed and failures[key] >= max(MIN_FAILURES, MIN_FAILED_SHARE * counts[key]):
                 return key
-    if not may_be_place:
-        return None
-    return next((key for keys in miss.contexts for key in keys if key[0] == "at"), None) or miss.contexts[0][-1]
+    return miss.contexts[0][-1] if may_be_place else None
 
 
 def is_kind(key: Any) -> bool:
@@ -300,10 +306,12 @@ def is_kind(key: Any) -> bool:
     return description[0] in ("exact", "shape", "colour")
 
 
-def _add_contact_doubt(unknown: Unknown, key: Any, ends: bool, places: Sequence[tuple[int, int, int, int]]) -> Unknown:
+def _add_contact_doubt(unknown: Unknown, miss: Miss, key: Any, ends: bool, places: Sequence[tuple[int, int, int, int]]) -> Unknown:
     had_ends, had_places = unknown.contacts.get(key, (False, ()))
     doubt = had_ends or ends, tuple(dict.fromkeys((*had_places, *places)))
-    return replace(unknown, contacts={**unknown.contacts, key: doubt})
+    core = miss.before.core
+    grounds = {**unknown.grounds, key[1]: mark_rows(core.ground, core.width)} if key[0] == "when" else unknown.grounds
+    return replace(unknown, contacts={**unknown.contacts, key: doubt}, grounds=grounds)
 
 
 def _add_far_doubt(unknown: Unknown, miss: Miss, counts: Counter[Any], failures: Counter[Any]) -> Unknown:
@@ -311,8 +319,10 @@ def _add_far_doubt(unknown: Unknown, miss: Miss, counts: Counter[Any], failures:
     for keys in miss.contexts:
         for key in keys:
             if is_kind(key) and key not in unknown.contacts and failures[key] >= 2 * MIN_FAILED_SHARE * counts[key]:
-                return _add_contact_doubt(unknown, key, False, _find_boxes(miss.wrong))
-    return replace(unknown, areas=_merge_areas(unknown.areas, find_area(miss.previous_frame, miss.observation.frame, miss.wrong)))
+                return _add_contact_doubt(unknown, miss, key, False, _find_boxes(miss.wrong))
+    area = find_area(miss.previous_frame, miss.observation.frame, miss.wrong)
+    claimed = tuple(sorted({*area[4], *np.unique(miss.rendered[miss.wrong]).tolist()}))
+    return replace(unknown, areas=_merge_areas(unknown.areas, (*area[:4], claimed)))
 
 
 def _find_boxes(cells: Mask) -> tuple[tuple[int, int, int, int], ...]:

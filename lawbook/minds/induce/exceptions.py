@@ -54,6 +54,11 @@ def add_exceptions(laws: Laws, analysis: RecordAnalysis) -> Laws:
     return replace(laws, places={}, histories=_build_histories(analysis, effects_by_step))
 
 
+def add_starts(laws: Laws, analysis: RecordAnalysis) -> Laws:
+    """Add where figures start and what lies below them, of first frames that the general rules start wrongly."""
+    return replace(laws, starts=dict(_find_start_exceptions(laws, analysis)))
+
+
 def add_start_places(laws: Laws, analysis: RecordAnalysis) -> Laws:
     """Add where figures start, of first frames in which the general rules place them wrongly; not what lies below them."""
     walker = Walker(laws)

@@ -84,10 +84,18 @@ def choose_exploration(
         return _choose_blind_probe(case, safe_actions or available)
     if not best.distance:
         return Probe(Action(best.action), best.question)
+    if case.allows_open and analysis.dark_colour is not None and _shows_more(world, overlay_state, best, analysis.dark_colour):
+        # No claim is wrong where the dark is left open, so nothing else stops a way on which there is more to be seen already.
+        return Probe(Action(best.first_action), f"On the way to this: {best.question}")
     if case.refusal or not case.admissible:
         # Nobody plans the way, so it is walked one probe at a time.
         return Probe(Action(best.first_action), f"On the way to this: {best.question}")
     return Subgoal(_write_subgoal(best.state, core_state), best.question)
+
+
+def _shows_more(world: Layers, overlay_state: LayersState, best: ExplorationCandidate, dark_colour: int) -> bool:
+    """Does the first step of a way show what has not been seen yet?"""
+    return count_unseen_cells(world, world.step(overlay_state, Action(best.first_action)).core, dark_colour) > 0
 
 
 def _is_spoilt(world: Layers, overlay_state: LayersState, case: Case) -> bool:

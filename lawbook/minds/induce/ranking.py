@@ -16,6 +16,7 @@ from lawbook.minds.induce.exceptions import add_exceptions, add_start_places, si
 from lawbook.minds.induce.law_tables import Laws
 from lawbook.minds.induce.layers import Layers, State
 from lawbook.minds.induce.overlay_removal import Overlay, add_patches, add_refills
+from lawbook.minds.induce.types import get_colours
 from lawbook.minds.induce.walker import RUNNING, Walker
 
 MAX_STATES = 1_500
@@ -77,7 +78,11 @@ class HypothesisRanking:
         if self._open_interface is None:
             return simulate_trajectory(Layers(overlay, Walker(laws)), trajectory)
         state: State = believe_trajectory(make_believer(laws, overlay, self.learn_unknown(index)), trajectory).world
-        return state
+        current = self._analysis.get_current_frame()
+        figures = (state.core.body, state.core.row, state.core.col), state.core.mates
+        if trajectory is not self._record.current or figures != (tuple(current.spot), current.mates):
+            return state
+        return state._replace(core=state.core._replace(ground=current.ground))  # below the figures too, where that is known
 
     def rank_laws(self, case: Case) -> list[int]:
         """Return indices of the laws in the order in which this member is to propose them: first the one to hold.
@@ -101,13 +106,21 @@ class HypothesisRanking:
         """Choose what a single member holds: the likeliest. Of goals that are states of the whole, the one it holds already; and
         where there is no way to that, the first to which there is."""
         if not any(laws.goals for laws in self.laws):
-            return 0
+            return self._choose_guess()
         held_laws = None if case.hypothesis is None else parse_laws(case.hypothesis)
         goals = () if held_laws is None else held_laws.goals
         own_index = next((index for index, laws in enumerate(self.laws) if goals and laws.goals == goals), 0)
         if case.trigger not in (Trigger.NO_PLAN, Trigger.EXPLORE) or self.get_behaviour(own_index, case).plan:
             return own_index
         return next((index for index in range(len(self.laws)) if self.get_behaviour(index, case).plan), own_index)
+
+    def _choose_guess(self) -> int:
+        """Choose the likeliest guess at the goal; where areas are left open, the first that is nothing in their colours."""
+        if self._open_interface is None or len(self.laws) == 1:
+            return 0
+        colours = {colour for *_, area_colours in self.learn_unknown(0).areas for colour in area_colours}
+        guesses = [set(get_colours(laws.guess)) if laws.guess else set() for laws in self.laws]
+        return next((index for index, guess in enumerate(guesses) if not guess & colours), 0)
 
     def find_own(self, case: Case) -> int:
         """Return the index of the laws that this member's text holds; else of those it would propose."""
