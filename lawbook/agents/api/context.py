@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from lawbook.agents.api.memory import DoorMemory
 from lawbook.agents.api.usage import UsageCounter
 from lawbook.agents.api.workspace import Workspace
 from lawbook.core.hypothesis import Hypothesis
@@ -13,13 +14,15 @@ from lawbook.runs.state import Member
 
 @dataclass(frozen=True)
 class CommandContext:
-    """What an operation is given: the run, the workspace of `member`, what all doors have cost so far, and its standard input."""
+    """What an operation is given: the run, the workspace of `member`, what all doors have cost so far, and its standard
+    input; memory: what the door remembers of that member."""
 
     session: Session
     workspace: Workspace
     member: int
     usage: UsageCounter
     stdin: str = ""
+    memory: DoorMemory = field(default_factory=DoorMemory)
 
     @property
     def member_state(self) -> Member:
