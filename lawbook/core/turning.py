@@ -42,7 +42,7 @@ def find_turns(before: Grid, after: Grid, unexplained: Mask) -> list[FrameEvent]
     for mask in masks:
         if not (unexplained & mask).any():
             continue
-        event = _find_shifted_turn(before, after, mask, mask) or _find_turn_on_the_spot(before, after, mask)
+        event = _find_turn_on_the_spot(before, after, mask) or _find_shifted_turn(before, after, mask, mask)
         if event is None:
             remaining.append(mask)
             continue
@@ -112,7 +112,7 @@ def _find_turn_on_the_spot(before: Grid, after: Grid, mask: Mask) -> FrameEvent 
 def _has_slid(old: Grid, new: Grid) -> bool:
     """Whether the cells of a box are those of before, some rows or columns further."""
     for one, other in ((old, new), (new, old), (old.T, new.T), (new.T, old.T)):
-        if any(np.array_equal(one[k:], other[: len(one) - k]) for k in range(1, len(one))):
+        if any(np.array_equal(one[k:], other[: len(one) - k]) for k in range(1, len(one) // 2 + 1)):
             return True
     return False
 

@@ -18,7 +18,7 @@ from lawbook.core.scrolling import find_scroll, shift_frame
 from lawbook.core.turning import TURNS
 
 ARROW = np.array([[8, 0, 0, 0], [8, 8, 0, 0], [8, 8, 8, 0], [9, 0, 0, 0]], dtype=np.uint8)
-KEY = np.array([[8, 8, 8, 8], [8, 8, 0, 0], [8, 0, 7, 0], [9, 9, 0, 7]], dtype=np.uint8)
+KEY = np.array([[8, 8, 8, 7], [6, 0, 0, 8], [6, 9, 0, 0], [5, 5, 9, 9]], dtype=np.uint8)
 """Looks different whichever way it lies, and reaches every side of its box."""
 FRAMES = arrays(np.uint8, (12, 14), elements=st.integers(0, 3))
 
