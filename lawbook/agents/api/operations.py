@@ -191,9 +191,11 @@ _OPERATION_LIST = (
         (
             Argument("words", "a file of your workspace, or - for stdin", "words"),
             Argument("code", "the code itself", flags=("--code", "-c")),
+            Argument("seconds", f"it may take so long (10; to {scratch.MAX_SCRIPT_SECONDS})", "number", flags=("--seconds",)),
+            Argument("file", "write what it prints into this file of your workspace", flags=("--file",)),
         ),
-        max_characters=4000,
-        extra_help=record_scripts.GUIDE,
+        max_characters=9000,
+        extra_help=f"{record_scripts.GUIDE}\n{scratch.SCRIPT_HELP}",
     ),
     Operation("budget", "actions, characters and minutes, spent and left", status.show_budget, max_characters=2000),
     Operation(

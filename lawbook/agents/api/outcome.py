@@ -189,7 +189,7 @@ def _describe_model(context: CommandContext, sent: Sent) -> list[str]:
         reason = _PREAMBLE.sub("", format_reason(context.member_state.verdict)) or execution.halt_reason
         return [f"{consequence or 'nothing was sent'}; your model is falsified: {reason}"]
     if context.member_state.admissible and sent.n_sent:
-        return ["as predicted"]
+        return ["as predicted", *([execution.halt_reason] if execution.halt_reason.startswith("stopped") else [])]
     if execution.halt_reason and not context.session.outcome:
         return [execution.halt_reason if execution.halt_reason.startswith("stopped") else f"halted: {execution.halt_reason}"]
     return []

@@ -152,7 +152,7 @@ def _write_png(context: CommandContext, frame: np.typing.NDArray[np.uint8], name
     from lawbook.view.svg_png import encode_indexed_png
 
     if not name.endswith(".png"):
-        raise UsageError("A picture is a file that ends in .png, directly in your workspace.")
+        raise UsageError("A picture is a file that ends in .png, in your workspace.")
     scale = max(1, min(16, 1024 // max(frame.shape)))
     pixels = np.kron(frame, np.ones((scale, scale), dtype=np.uint8))
     colours = get_palette(context.session.world.spec.palette).colours[: int(frame.max()) + 1]
