@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lawbook.core.boxes import FrameEvent
+from lawbook.core import perception
+from lawbook.core.boxes import Box, FrameEvent
 from lawbook.core.event_text import FindLetter, format_events
 from lawbook.core.frame_events import find_events
 from lawbook.core.perception import Grid
+
+MAX_REGIONS = 40
+"""Changed regions of a step whose events are told one by one."""
 
 
 @dataclass
@@ -34,11 +38,21 @@ def format_timeline(frames: Sequence[Grid], find_letter: FindLetter | None = Non
     for k in range(1, len(frames)):
         if frames[k].shape != frames[k - 1].shape:
             continue
-        for event in find_events(frames[k - 1], frames[k]):
+        for event in _find_few_events(frames[k - 1], frames[k]):
             if not any(_extend(item, event, k) for item in reversed(items)):
                 items.append(_Item(event, k, k))
     lines = [_describe(item, find_letter) for item in _merge_flashes(items)]
     return "\n".join([f"frames 0-{len(frames) - 1}, the last one settled", *(lines or ["nothing changed"])])
+
+
+def _find_few_events(before: Grid, after: Grid) -> list[FrameEvent]:
+    """What happened; as one change where it is scattered all over."""
+    regions = perception.regions(before != after)
+    if len(regions) <= MAX_REGIONS:
+        return find_events(before, after)
+    box = Box(*(min(region[k] for region in regions) for k in (0, 1)), *(max(region[k] for region in regions) for k in (2, 3)))
+    mask = before[box.region] != after[box.region]
+    return [FrameEvent("changed", box, (0, 0), before[box.region], after[box.region], mask, "", int(mask.sum()))]
 
 
 def _extend(item: _Item, event: FrameEvent, k: int) -> bool:

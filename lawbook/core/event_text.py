@@ -27,13 +27,19 @@ FindLetter = Callable[[Grid], str]
 
 
 def format_changes(
-    before: Grid, after: Grid, find_letter: FindLetter | None = None, views: tuple[TileView, TileView] | None = None
+    before: Grid,
+    after: Grid,
+    find_letter: FindLetter | None = None,
+    views: tuple[TileView, TileView] | None = None,
+    events: Sequence[FrameEvent] | None = None,
 ) -> str:
-    """Format what changed from one frame to the next of the same shape, in a line; views: both in tiles, for where that is
-    shorter."""
+    """Format what changed from one frame to the next of the same shape, in a line.
+
+    views: both in tiles, for where that is shorter; events: those between them, where they are known.
+    """
     if before.shape != after.shape:
         return f"the frame is {after.shape[0]} x {after.shape[1]} cells now, no longer {before.shape[0]} x {before.shape[1]}"
-    events = find_events(before, after)
+    events = find_events(before, after) if events is None else events
     text = format_events(events, find_letter)
     if views is None or len(text) < 60 or any(event.kind == "scrolled" for event in events):
         return text

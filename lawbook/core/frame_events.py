@@ -22,8 +22,10 @@ from lawbook.core.turning import find_turns
 
 MAX_PART_SHARE = 0.25
 """Of all cells: what is larger is no thing that moves."""
-MAX_PARTS = 400
+MAX_PARTS = 120
 """Objects with changed cells, in either frame, that are looked at one by one."""
+MAX_REGIONS = 60
+"""Changed regions that are looked at, the largest ones; of the others it is told that they changed."""
 MAX_MOVERS = 6
 """Things that go different ways at once; with more of them nothing is said to move."""
 
@@ -181,7 +183,10 @@ def _find_rest(before: Grid, after: Grid, unexplained: Mask) -> Iterator[FrameEv
     def is_exchange(source: Box, step: Cell) -> bool:
         return _is_exchange(old_objects, new_objects, changed, source, source.move(step))
 
-    for box in regions:
+    for box in regions[MAX_REGIONS:]:
+        old, new, mask = before[box.region], after[box.region], unexplained[box.region]
+        yield FrameEvent("changed", box, (0, 0), old, new, mask, "", int(mask.sum()))
+    for box in regions[:MAX_REGIONS]:
         yield from _classify(box, before[box.region], after[box.region], _mask_region(unexplained, box), is_exchange)
 
 

@@ -13,6 +13,9 @@ MIN_EXPLAINED = 0.85
 MIN_AREA_SHARE = 0.3
 """Of all cells: a smaller area that went somewhere is an object."""
 
+MAX_CELLS = 1 << 14
+"""Of a frame: in larger ones scrolling is not looked for, which would take too long."""
+
 Area = tuple[int, int, int, int]
 """First row, first column, last row, last column, inclusive."""
 
@@ -24,7 +27,7 @@ def find_scroll(before: Grid, after: Grid) -> tuple[Cell, Area] | None:
     plain ground, which could have gone anywhere.
     """
     changed = before != after
-    if changed.mean() < MIN_CHANGED_SHARE:
+    if changed.mean() < MIN_CHANGED_SHARE or before.size > MAX_CELLS:
         return None
     rows, columns = np.flatnonzero(changed.any(axis=1)), np.flatnonzero(changed.any(axis=0))
     area = int(rows[0]), int(columns[0]), int(rows[-1]), int(columns[-1])

@@ -9,12 +9,15 @@ from lawbook.core import frame_text
 from lawbook.core.event_text import format_changes
 from lawbook.core.frame_text import Span
 from lawbook.core.level_map import MIN_COVER, LevelMap, build_level_map, find_fog
+from lawbook.core.object_text import format_object_list
 from lawbook.core.perception import Grid
 from lawbook.core.record import Status, Trajectory
 from lawbook.core.tile_letters import Tiling, find_changed_rows, format_view
 
 MAX_MAP_FRAMES = 4000
 """Frames that a map is made of, the newest ones."""
+MAX_SIGHT_CHARACTERS, MAX_SIGHT_LINES = 2500, 16
+"""Of a board that nobody asked for, and of its objects instead."""
 MAX_FOG_FRAMES = 100
 """Frames in which fog is looked for, the newest ones."""
 
@@ -74,9 +77,18 @@ def show_changed_rows(context: CommandContext, frame: Grid) -> str:
     return text
 
 
+def show_at_first(context: CommandContext, frame: Grid) -> str:
+    """The board in its shortest form; where even that is long, its larger objects, and how to see the rest."""
+    shown = show_shortest(context, frame)
+    if len(shown) <= MAX_SIGHT_CHARACTERS:
+        return shown
+    lines = format_object_list(frame).splitlines()
+    return "\n".join([*lines[:MAX_SIGHT_LINES], f"(the whole board takes {len(shown):,} characters: ./law observe, --rows, --png)"])
+
+
 def show_new_level(context: CommandContext, frame: Grid) -> str:
     """The first sight of a level: what is new since the level before began, where that says it in few words; else the board."""
-    shown = show_shortest(context, frame)
+    shown = show_at_first(context, frame)
     earlier = [trajectory for trajectory in context.session.record if trajectory.first.level == context.session.record.level - 1]
     if earlier and earlier[0].first.frame.shape == frame.shape:
         changes = format_changes(earlier[0].first.frame, frame, context.memory.letters.find_letter)

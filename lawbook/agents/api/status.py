@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lawbook.agents.api.context import CommandContext
 from lawbook.agents.api.notation import format_actions, format_counterexample
-from lawbook.agents.api.sight import show_shortest
+from lawbook.agents.api.sight import show_at_first
 from lawbook.agents.api.workspace import FIDELITY, find_changed_files
 from lawbook.core import frame_text
 from lawbook.core.hypothesis import RULEBOOK
@@ -141,7 +141,7 @@ def show_brief(context: CommandContext) -> str:
     text = "\n".join("\n".join(lines).splitlines()[:59])
     if session.state.n_actions or last_observation is None:
         return text
-    return f"{text}\n{show_shortest(context, last_observation.frame)}"
+    return f"{text}\n{show_at_first(context, last_observation.frame)}"
 
 
 def suggest_next_step(context: CommandContext) -> str:

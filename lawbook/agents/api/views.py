@@ -148,16 +148,16 @@ def _format_view(
 
 
 def _write_png(context: CommandContext, frame: np.typing.NDArray[np.uint8], name: str) -> str:
+    from lawbook.agents.api.picture import draw_board
     from lawbook.view.palette import get_palette
-    from lawbook.view.svg_png import encode_indexed_png
 
     if not name.endswith(".png"):
         raise UsageError("A picture is a file that ends in .png, in your workspace.")
-    scale = max(1, min(16, 1024 // max(frame.shape)))
-    pixels = np.kron(frame, np.ones((scale, scale), dtype=np.uint8))
-    colours = get_palette(context.session.world.spec.palette).colours[: int(frame.max()) + 1]
-    context.workspace.write(name, encode_indexed_png(pixels, colours))
-    return f"{name}: {pixels.shape[1]} x {pixels.shape[0]} pixels, {scale} to a cell"
+    tiling = context.memory.letters.choose_tiling(frame)
+    colours = get_palette(context.session.world.spec.palette).colours
+    picture, (width, height) = draw_board(frame, colours, (8, 0, 0) if tiling is None else tiling)
+    context.workspace.write(name, picture)
+    return f"{name}: {width} x {height} pixels, with the numbers of rows and columns and the codes of the colours"
 
 
 def show_counterexample(context: CommandContext) -> str:
