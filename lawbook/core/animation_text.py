@@ -50,7 +50,12 @@ def _find_few_events(before: Grid, after: Grid) -> list[FrameEvent]:
     regions = perception.regions(before != after)
     if len(regions) <= MAX_REGIONS:
         return find_events(before, after)
-    box = Box(*(min(region[k] for region in regions) for k in (0, 1)), *(max(region[k] for region in regions) for k in (2, 3)))
+    box = Box(
+        min(region.top for region in regions),
+        min(region.left for region in regions),
+        max(region.bottom for region in regions),
+        max(region.right for region in regions),
+    )
     mask = before[box.region] != after[box.region]
     return [FrameEvent("changed", box, (0, 0), before[box.region], after[box.region], mask, "", int(mask.sum()))]
 
