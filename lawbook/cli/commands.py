@@ -34,6 +34,7 @@ COMMANDS = {
     "induce": "learn from the first part of a recording, foretell the rest one step ahead",
     "export": "write a run as a recording of the ARC toolkit",
     "drive": "let an agent drive a run from a workspace, behind the same gate",
+    "mcp": "let an MCP client on stdin and stdout drive a run; the run stops when it hangs up",
     "say": "say something to whoever plays a run; it counts as assisted from then on",
     "prompts": "list the prompts of language models with their versions, or print those of one operator",
     "picture": "draw a run as one SVG",

@@ -86,18 +86,23 @@ def drive(
     **settings: Any,
 ) -> int:
     if stop is not None:
-        return _stop(stop)
+        stop_serving(stop)
+        print("stopped; go on with: lawbook drive --resume RUN --workspace DIR")
+        return 0
     if workspace is None:
         raise UsageError("drive needs --workspace DIR: the folder that the agent works in.")
     run_settings = drop_missing(settings)
     if resume is None:
-        request = _build_start(world, workspace.absolute(), judge, out, run_settings)
+        request = build_start(world, workspace.absolute(), judge, out, run_settings)
     else:
-        request = _build_resumption(resume, world, workspace.absolute(), judge, out, run_settings)
-    return _run_in_foreground({**request, "tell": None}) if foreground else _run_in_background(request)
+        request = build_resumption(resume, world, workspace.absolute(), judge, out, run_settings)
+    if foreground:
+        return _run_in_foreground({**request, "tell": None})
+    print(daemon.format_started(start_in_background(request)))
+    return 0
 
 
-def _build_start(
+def build_start(
     world: str | None, workspace: Path, judge: str | None, out: Path, run_settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What the process that keeps a new run is to do, checked as far as it can be before one is started. Raises UsageError."""
@@ -116,7 +121,7 @@ def _build_start(
     return {"resume": None, "config": asdict(config), "out": str(out.absolute()), "workspaces": workspace_paths}
 
 
-def _build_resumption(
+def build_resumption(
     run: str, world: str | None, workspace: Path, judge: str | None, out: Path, run_settings: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What the process that goes on with a run is to do. Raises UsageError, also for what the run was asked for already."""
@@ -162,8 +167,8 @@ def _run_in_foreground(request: dict[str, Any]) -> int:
     os.execv(command[0], command)
 
 
-def _run_in_background(request: dict[str, Any]) -> int:
-    """Start a process that outlives us, wait until it serves, and tell where."""
+def start_in_background(request: dict[str, Any]) -> dict[str, Any]:
+    """Start a process that outlives us, wait until it serves, and return where: `run` and `workspaces`. Raises LawbookError."""
     read_fd, write_fd = os.pipe()
     os.set_inheritable(write_fd, True)
     descriptor = daemon.make_request_fd({**request, "tell": write_fd})
@@ -183,17 +188,16 @@ def _run_in_background(request: dict[str, Any]) -> int:
     if not response:
         error_lines = process.communicate(timeout=5)[1].decode(errors="replace").strip().splitlines()
         raise LawbookError(f"The run could not be started ({error_lines[-1] if error_lines else 'no reason was given'}).")
-    start_result = json.loads(response)
+    start_result: dict[str, Any] = json.loads(response)
     if "error" in start_result:
         error = LawbookError(start_result["error"])
         error.exit_code = start_result["code"]
         raise error
-    print(daemon.format_started(start_result))
     process.returncode = 0  # it lives on, and is nobody's to wait for
-    return 0
+    return start_result
 
 
-def _stop(path: Path) -> int:
+def stop_serving(path: Path) -> None:
     """End whoever serves this workspace, or the workspaces directly in it. The kernel says who that is, not the folder."""
     if not path.is_dir():
         raise UsageError(f"There is no folder {path}.")
@@ -215,8 +219,6 @@ def _stop(path: Path) -> int:
         if time.monotonic() > deadline:
             raise LawbookError("It was told to stop, and has not yet: an action may be in flight. Ask again in a while.")
         time.sleep(0.05)
-    print("stopped; go on with: lawbook drive --resume RUN --workspace DIR")
-    return 0
 
 
 def _is_keeper(pid: int) -> bool:

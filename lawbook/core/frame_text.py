@@ -35,6 +35,8 @@ MAX_OVERVIEW_LINES = 24
 """Lines of a first sight."""
 
 _ONE_CHARACTER = np.frombuffer(b"0123456789abcdefghijklmnopqrstuvwxyz", dtype=np.uint8)
+N_CHARACTERS = len(_ONE_CHARACTER)
+"""Colours that a board shows with one character."""
 _PATTERNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ#$%&*+=@^~<>"
 _MAX_PATTERNS = 26
 """Patterns of a size that is looked for; with more of them a legend is no help."""
@@ -58,7 +60,7 @@ def format_board(frame: Grid, rows: Span | None = None, columns: Span | None = N
     top, bottom = _clip_span(rows, height)
     left, right = _clip_span(columns, width)
     crop = frame[top : bottom + 1, left : min(right, left + MAX_COLUMNS - 1) + 1]
-    lines = _fold_rows(_format_cells(crop, int(frame.max())))
+    lines = _fold_rows(format_cells(crop, int(frame.max())))
     starts = [top + row for row, _ in lines]
     ends = [start - 1 for start in starts[1:]] + [bottom]
     names = [_format_span(first, last) for first, last in zip(starts, ends, strict=True)]
@@ -116,7 +118,7 @@ def format_tiles(frame: Grid, size: int | None = None, rows: Span | None = None,
     one, whose tiles and legend are shortest, and well below the cells themselves. Where the first whole tile begins is always
     found that way. rows, columns: only tiles that reach into these. Folded and cut like a board.
     """
-    tiling = _find_tiling(frame, range(TILE_SIZES[1], TILE_SIZES[0] - 1, -1) if size is None else (size,), forced=size is not None)
+    tiling = find_tiling(frame) if size is None else find_tiling(frame, (size,), forced=True)
     if tiling is None:
         return (
             f"no size of tiles from {TILE_SIZES[0]} to {TILE_SIZES[1]} makes this shorter; look at runs or objects, or name a size"
@@ -271,8 +273,10 @@ def clip_text(text: str, max_chars: int) -> str:
     return f"{complete_lines if line_break and len(complete_lines) > len(prefix) // 2 else prefix}\n{note}"
 
 
-def _find_tiling(frame: Grid, sizes: Sequence[int], *, forced: bool) -> tuple[int, int, int] | None:
-    """(size, first row, first column of a whole tile) whose tiles and legend are shortest. forced: however long they are."""
+def find_tiling(frame: Grid, sizes: Sequence[int] = (), *, forced: bool = False) -> tuple[int, int, int] | None:
+    """Find (size, first row, first column of a whole tile) whose tiles and legend are shortest. sizes: those that are tried, 8 to 2
+    where none is named; forced: however long they are."""
+    sizes = sizes or range(TILE_SIZES[1], TILE_SIZES[0] - 1, -1)
     frame, best = frame[:_SAMPLE_SIZE, :_SAMPLE_SIZE], None
     lowest_cost = np.inf if forced else frame.size * _MAX_SHARE
     for size in sizes:
@@ -282,6 +286,12 @@ def _find_tiling(frame: Grid, sizes: Sequence[int], *, forced: bool) -> tuple[in
                 if cost < lowest_cost and (forced or patterns <= _MAX_PATTERNS):
                     lowest_cost, best = cost, (size, row_offset, column_offset)
     return best
+
+
+def is_tiling_useful(frame: Grid, size: int, row_offset: int, column_offset: int) -> bool:
+    """Say whether a tiling that served another frame makes this one short enough, too."""
+    cost, patterns = _measure_tiling(frame[:_SAMPLE_SIZE, :_SAMPLE_SIZE], size, row_offset, column_offset)
+    return cost < frame.size * _MAX_SHARE and patterns <= _MAX_PATTERNS
 
 
 def _measure_tiling(frame: Grid, size: int, row_offset: int, column_offset: int) -> tuple[int, int]:
@@ -304,7 +314,7 @@ def _format_pattern(tile: Grid) -> str:
     """A tile's rows, one after the other; only the colour where it has one."""
     if (tile == tile[0, 0]).all():
         return f"all {format_colour(int(tile[0, 0]))}"
-    return "/".join(_format_cells(tile, int(tile.max())))
+    return "/".join(format_cells(tile, int(tile.max())))
 
 
 def _describe_region(change: Change, before: Grid, after: Grid, max_colour: int) -> list[str]:
@@ -319,7 +329,7 @@ def _describe_region(change: Change, before: Grid, after: Grid, max_colour: int)
         return [head]
     unchanged = before == after
     old_rows, new_rows = (
-        _fold_rows(_mask_unchanged(_format_cells(part, max_colour), unchanged, 1 if max_colour < len(_ONE_CHARACTER) else 2))
+        _fold_rows(mask_unchanged(format_cells(part, max_colour), unchanged, 1 if max_colour < len(_ONE_CHARACTER) else 2))
         for part in (before, after)
     )
     rows = sorted({row for row, _ in (*old_rows, *new_rows)})
@@ -361,13 +371,14 @@ def _describe_change(change: Change) -> str:
     return f"{rows}, {columns}: {_format_count(change.cells, 'cell')}, {colours}"
 
 
-def _format_cells(frame: Grid, max_colour: int) -> list[str]:
-    """Each row as text; max_colour: the highest colour there is anywhere."""
+def format_cells(frame: Grid, max_colour: int) -> list[str]:
+    """Format each row as text; max_colour: the highest colour there is anywhere."""
     digits = (_ONE_CHARACTER if max_colour < len(_ONE_CHARACTER) else _TWO_DIGITS)[frame].reshape(len(frame), -1)
     return [row.tobytes().decode() for row in digits]
 
 
-def _mask_unchanged(rows: list[str], unchanged: Grid, digits: int) -> list[str]:
+def mask_unchanged(rows: list[str], unchanged: Grid, digits: int) -> list[str]:
+    """Put points for cells that did not change into rows of text, `digits` characters a cell."""
     return [
         "".join("." * digits if is_same else row[k * digits : (k + 1) * digits] for k, is_same in enumerate(line))
         for row, line in zip(rows, unchanged.tolist(), strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from lawbook.core.record import Record, Trajectory
@@ -26,18 +27,26 @@ bytes within 10 seconds; nothing is kept from one run to the next."""
 
 
 def run_script(
-    host: Host, record: Record, code: str, *, seconds: float = DEFAULT_TIMEOUT_S, max_bytes: int = MAX_OUTPUT_BYTES
+    host: Host,
+    record: Record,
+    code: str,
+    *,
+    seconds: float = DEFAULT_TIMEOUT_S,
+    max_bytes: int = MAX_OUTPUT_BYTES,
+    modules: Mapping[str, str] | None = None,
+    name: str | None = None,
 ) -> str:
     """Run `code` over the record; return what it prints, with the sentence of what stopped it where something did.
 
     See GUIDE for what it finds. Runs in a fresh sandboxed process, for `seconds` at most; a trajectory's frames go in, nothing but
-    text comes out. Never raises for what the code does.
+    text comes out. Never raises for what the code does. modules: file name -> source of what it may import, a program first of all;
+    name: of the file that the code is from.
     """
     if len(code) > MAX_CODE_CHARS:
         return f"Code of {len(code):,} characters is too long; keep it under {MAX_CODE_CHARS:,}."
     rows, blobs = pack_record(record)
     with host.fork() as worker:
-        text, n_dropped, fault = worker.analyse(code, rows, blobs, seconds=seconds, max_bytes=max_bytes)
+        text, n_dropped, fault = worker.analyse(code, rows, blobs, seconds=seconds, max_bytes=max_bytes, modules=modules, name=name)
     parts = ["".join(character if character.isprintable() or character in "\n\t" else "?" for character in text).rstrip("\n")]
     if n_dropped:
         parts.append(f"[cut: {n_dropped:,} more bytes were printed; print less]")

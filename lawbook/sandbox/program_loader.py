@@ -53,8 +53,13 @@ def load_program(files: Mapping[str, str], engine: str, *, may_update: bool = Fa
         name = file.removesuffix(".py")
         if name in sys.stdlib_module_names or name in ("numpy", "perception"):
             raise ContractError("load", f"{file} has the name of a module of Python, or of numpy or perception; rename it.")
-    sys.meta_path.insert(0, _SourceImporter(files))
+    offer_modules(files)
     return Engine(importlib.import_module(engine.removesuffix(".py")), engine, may_update=may_update)
+
+
+def offer_modules(files: Mapping[str, str]) -> None:
+    """Let these files (name -> source) be imported in this process, as modules beside those that Python finds."""
+    sys.meta_path.insert(0, _SourceImporter(files))
 
 
 def compile_subgoal(source: str, engine: Engine) -> Callable[[Any], bool]:

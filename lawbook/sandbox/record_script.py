@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import mmap
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from lawbook.core.hypothesis import ENGINE
 from lawbook.core.record import Action
 from lawbook.sandbox.output_buffer import OutputBuffer
+from lawbook.sandbox.program_loader import offer_modules
 
 SCRIPT_FILE = "analysis.py"
 
@@ -74,10 +77,18 @@ def unpack_trajectories(rows: Sequence[Mapping[str, Any]], blobs: Sequence[bytes
     return result
 
 
-def run_script(code: str, record: list[ScriptTrajectory], memory: mmap.mmap, max_bytes: int) -> None:
-    """Run `code` with `record`, `frames` and `actions` of the present trajectory, np and perception.
+def run_script(
+    code: str,
+    record: list[ScriptTrajectory],
+    memory: mmap.mmap,
+    max_bytes: int,
+    modules: Mapping[str, str] | None = None,
+    name: str = SCRIPT_FILE,
+) -> None:
+    """Run `code` with `record`, `frames` and `actions` of the present trajectory, np and perception; `name`: of its file.
 
-    What it prints goes to `memory`, up to `max_bytes`. Raises what it raises.
+    modules: what it may import besides, and `state_after` where a program is among them. What it prints goes to `memory`, up to
+    `max_bytes`. Raises what it raises.
     """
     namespace = {
         "__name__": "__main__",
@@ -88,6 +99,22 @@ def run_script(code: str, record: list[ScriptTrajectory], memory: mmap.mmap, max
         "numpy": np,
         "perception": sys.modules["perception"],
     }
+    if modules:
+        offer_modules(modules)
+        namespace["state_after"] = _make_state_finder(record)
     output = OutputBuffer(memory, max_bytes)
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-        exec(compile(code, SCRIPT_FILE, "exec", dont_inherit=True), namespace)  # noqa: S102 - the reason this process exists
+        exec(compile(code, name, "exec", dont_inherit=True), namespace)  # noqa: S102 - the reason this process exists
+
+
+def _make_state_finder(record: list[ScriptTrajectory]) -> Callable[..., Any]:
+    def state_after(trajectory: ScriptTrajectory | None = None, k: int | None = None) -> Any:
+        """Return the program's state after k actions of a trajectory (all of them; of the present one): replayed from its start."""
+        engine = importlib.import_module(ENGINE.removesuffix(".py"))
+        t = record[-1] if trajectory is None else trajectory
+        state = engine.initial_state({"frame": t.frames[0], "level": t.levels[0], "available_actions": t.available[0]})
+        for action in t.actions[:k]:
+            state = engine.step(state, action)
+        return state
+
+    return state_after

@@ -347,15 +347,25 @@ class Worker:
             return self._end_as_broken()
 
     def analyse(
-        self, code: str, rows: Sequence[Mapping[str, Any]], blobs: Sequence[bytes], *, seconds: float, max_bytes: int
+        self,
+        code: str,
+        rows: Sequence[Mapping[str, Any]],
+        blobs: Sequence[bytes],
+        *,
+        seconds: float,
+        max_bytes: int,
+        modules: Mapping[str, str] | None = None,
+        name: str | None = None,
     ) -> tuple[str, int, ProgramError | None]:
         """Run somebody's own code over a record (see lawbook.runs.record_scripts) in place of a program, for up to `seconds`.
 
-        Returns the first `max_bytes` of what it printed, how many more there were, and what stopped it.
+        modules: file name -> source of what it may import; name: of its own file, for what is said of its errors. Returns the first
+        `max_bytes` of what it printed, how many more there were, and what stopped it.
         """
         output = OutputBuffer(self._memory, max_bytes)
         output.clear()
-        reply = self._request({"op": "analyse", "code": code, "rows": rows, "most": max_bytes}, seconds, "the analysis", blobs)
+        request = {"op": "analyse", "code": code, "rows": rows, "most": max_bytes, "modules": dict(modules or {}), "name": name}
+        reply = self._request(request, seconds, "the analysis", blobs)
         return *output.read_back(), reply if isinstance(reply, ProgramError) else None
 
     def _require_start(self) -> InitialObservation:

@@ -263,10 +263,9 @@ class ProgramServer:
         return {**result._asdict(), "keyed": self._engine.key is not None}
 
     def _analyse(self, request: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
-        self._sources = {record_script.SCRIPT_FILE: request["code"]}
-        record_script.run_script(
-            request["code"], record_script.unpack_trajectories(request["rows"], blobs), self._memory, request["most"]
-        )
+        name, record = request["name"] or record_script.SCRIPT_FILE, record_script.unpack_trajectories(request["rows"], blobs)
+        self._sources = {**request["modules"], name: request["code"]}
+        record_script.run_script(request["code"], record, self._memory, request["most"], request["modules"], name)
         return {}
 
     def _compile_goal(self, request: dict[str, Any]) -> Callable[[Any], Any] | None:

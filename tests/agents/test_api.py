@@ -18,12 +18,12 @@ from walker import FIDELITY, WALKER
 from lawbook.agents.api.dispatcher import MAX_NEWS_CHARACTERS
 from lawbook.agents.api.external_mind import ExternalAgentMind
 from lawbook.agents.api.framing import MAX_REQUEST, send_request
-from lawbook.agents.api.guide import MAX_LINES, build_guide
+from lawbook.agents.api.guide import MAX_CHARACTERS, MAX_LINES, POINTER, build_guide
 from lawbook.agents.api.operation import BUG, CLOSED, OK, REFUSED, WRONG
 from lawbook.agents.api.operations import OPERATIONS
 from lawbook.agents.api.socket_server import PERSON_SOCKET, SocketServer, serve
 from lawbook.agents.api.workspace import SOCKET, Workspace
-from lawbook.agents.api.workspace_setup import SAME_TEXT_NOTE
+from lawbook.agents.api.workspace_setup import POINTER_FILES
 from lawbook.core.hypothesis import ENGINE, RULEBOOK
 from lawbook.core.record import Action, Observation
 from lawbook.core.results import RunOutcome
@@ -102,11 +102,14 @@ def test_vanilla_asks_for_no_model(played: tuple[Session, SocketServer, Agent]) 
     assert (
         sent.code == REFUSED
         and session.state.n_actions == 2
-        and "cells changed by each: 2, 0\n" in sent.text
+        and "1 (action 2): 1x1 4 0,2 -> 0,3\n2 (action 3): nothing changed\n" in sent.text
         and "stopped after 2 of 3: action 2 changed nothing" in sent.text
     )
     sent = agent.law("execute", "--on", "1", "3x2", "2x3")
-    assert sent.code == OK and sent.text.startswith("sent 6 of 6 actions\ncells changed by each: 2, 0 x2, 2 x2, completed\n")
+    assert sent.code == OK and sent.text.startswith(
+        "1 (action 1): 1x1 4 0,3 -> 0,2\n6 (action 2) completed: the level is completed\n2-3 (action 3): nothing changed\n"
+        "4-5 (action 2): 1x1 4 0,3 -> 0,4 (the last; 2 alike)\nlevel 1 begins:\n"
+    )
     assert session.record.level == 1
     assert not any(body["predictions"] for body in bodies(session, EventKind.INTEND))
 
@@ -127,9 +130,8 @@ def test_every_command_the_guide_names_works(played: tuple[Session, SocketServer
     session, _, agent = played
     agent.real = session.protocol.name == "memento3"
     text = (agent.workspace / "GUIDE.md").read_text()
-    assert (
-        (agent.workspace / "AGENTS.md").read_text() == (agent.workspace / "CLAUDE.md").read_text() == f"{SAME_TEXT_NOTE}\n\n{text}"
-    )
+    assert all((agent.workspace / name).read_text() == POINTER for name in POINTER_FILES)
+    assert POINTER.count("\n") == 3 and "GUIDE.md" in POINTER and len(text) <= MAX_CHARACTERS
     assert text.count("\n") <= MAX_LINES and max(map(len, text.splitlines())) <= 132
     named = named_commands(text)
     assert {line[0] for line in named} - {"mcp", "COMMAND"} == set(OPERATIONS)
@@ -225,7 +227,7 @@ def test_what_ends_nowhere_is_not_sent(played: tuple[Session, SocketServer, Agen
     for line in (["2"], ["2", "2"], ["2x4"], ["1x2"], ["9"], ["2", "--subgoal", "state.at == 1"], ["--subgoal", "1/0 or state"]):
         assert agent.law("execute", *line).code == REFUSED, line
     assert agent.law("probe", "2", "-m", "  ").code == REFUSED
-    assert agent.law("probe", "2").code == WRONG and agent.law("probe", "2", "2", "-m", "two?").code == WRONG
+    assert agent.law("probe", "2").code == WRONG and agent.law("probe", "-m", "two?").code == WRONG
     assert session.state.n_actions == 0
 
 

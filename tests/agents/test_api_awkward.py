@@ -34,14 +34,15 @@ def test_a_board_as_tiles_runs_and_objects_of_several_colours(played: tuple[Sess
     _, _, agent = played
     assert agent.law("observe", "--runs").text.splitlines()[1:] == ["0: 1 0 4 0x2 2", "1: 7x6"]
     assert agent.law("observe", "--starts", "--columns", "2-9").text.splitlines()[1:] == ["0: 2:4 3:0x2 5:2", "1: 2:7x4"]
-    for words in (["--tiles", "2"], ["--tiles=2"], ["0.0", "--tiles", "2"]):
-        assert agent.law("observe", *words).text.startswith("0.0 level 0, running\ntiles of 2 x 2 cells, the first whole one at ")
+    for words in (["--tiles", "2"], ["--tiles=2"], ["0.0", "--tiles", "2"], ["--at", "0.0", "--tiles", "2"]):
+        assert agent.law("observe", *words).text.startswith("0.0 level 0\ntiles 2x2: tile r,c starts at cell 2r")
     assert "no size of tiles" in agent.law("observe", "--tiles", "0.0").text  # a place, and no size
     assert agent.law("observe", "--tiles", "1").code == agent.law("observe", "--tiles=x").code == WRONG
     assert (
         agent.law("observe", "--mixed").text.splitlines()[1:] == agent.law("observe", "--objects", "--mixed").text.splitlines()[1:]
     )
-    assert "colours 1,2,4" not in agent.law("observe", "--objects").text and "colours" in agent.law("observe", "--mixed").text
+    assert "1x6 0,1,2,4 at" not in agent.law("observe", "--objects").text
+    assert "#1 1x6 0,1,2,4 at 0,0" in agent.law("observe", "--mixed").text
 
 
 def test_a_new_level_is_shown_and_a_won_run_says_so(played: tuple[Session, SocketServer, Agent]) -> None:
@@ -49,7 +50,7 @@ def test_a_new_level_is_shown_and_a_won_run_says_so(played: tuple[Session, Socke
     agent.write(TRUE)
     agent.law("propose", "revise_rulebook")
     begun = agent.law("execute", "2x3").text
-    assert begun.startswith("sent 3 of 3 actions\n0.3 completed: the level is completed; level 1 begins:\nground ")
+    assert begun.startswith("as predicted\nlevel 1 begins:\n") and begun.endswith("\n0 140002\n1 777777\n57 actions left")
     won = agent.law("execute").text
     assert won.startswith("sent 4 of 4 actions: 2x4\n") and "begins" not in won and won.endswith("The run has ended: won.")
     after = agent.law("finish", "-m", "done")

@@ -16,6 +16,7 @@ import pytest
 from agents import Agent
 from walker import FIDELITY, WALKER
 
+from lawbook.agents.api.file_tools import FILE_TOOLS
 from lawbook.agents.api.framing import find_server_pid
 from lawbook.agents.api.operation import CLOSED, OK
 from lawbook.agents.api.operations import OPERATIONS
@@ -183,7 +184,7 @@ def test_a_whole_game_is_driven_through_mcp(place: Path) -> None:
         ):
             await client.initialize()
             tools = (await client.list_tools()).tools
-            assert {tool.name for tool in tools} == set(OPERATIONS)
+            assert {tool.name for tool in tools} == {*OPERATIONS, *FILE_TOOLS}
             assert all(tool.input_schema["type"] == "object" and tool.description for tool in tools)
 
             async def call(name: str, **fields: object) -> tuple[bool, str]:
@@ -192,7 +193,7 @@ def test_a_whole_game_is_driven_through_mcp(place: Path) -> None:
 
             assert not (await call("observe", rows="0-7"))[0]
             assert (await call("execute", actions=["1"]))[0]
-            assert (await call("nothing"))[0] and (await call("probe", action="1"))[0] and (await call("observe", frame="x"))[0]
+            assert (await call("nothing"))[0] and (await call("probe", actions=["1"]))[0] and (await call("observe", frame="x"))[0]
             Agent(workspace).write(WALKER, FIDELITY)
             assert not (await call("propose", decision="revise_rulebook", message="as seen"))[0]
             first = (await call("plan", bare=True))[1]

@@ -248,7 +248,17 @@ WORDS = st.sampled_from(
     ["", " ", "?", "why", "state.at == 0", "state.at == 4", "True or state", "1/0 or state", "state", "--", "\x00", "a" * 3000]
 )
 PLACES = st.sampled_from(["now", "start", "0.0", "0.1", "1.2", "0.-1", "99", "x"])
+CONDITIONS = st.sampled_from(["unusual", "nothing changed", "changed outside row 1", "cell 0,3 is 4", "colour 4 gone", "x"])
+SENDING = st.one_of(
+    st.tuples(st.sampled_from(["--until", "--stop-if"]), CONDITIONS).map(list),
+    st.sampled_from([["--first", "1"], ["--first", "2"], ["--resume"], ["--show"], ["--quiet"], ["--json"], ["--look"], ["--on"]]),
+)
 COMMANDS = st.one_of(
+    st.tuples(st.sampled_from(["execute", "probe"]), ACTIONS, SENDING, SENDING).map(
+        lambda parts: [parts[0], *parts[1], *parts[2], *parts[3], "-m", "?"]
+    ),
+    st.sampled_from([["observe", flag] for flag in ("--map", "--legend", "--objects", "--animation", "--json")]),
+    st.just(["propose"]),
     st.tuples(st.sampled_from(["propose"]), st.sampled_from(["retain", "revise_rulebook", "repair_code", "simplify", "else"])).map(
         list
     ),
@@ -257,7 +267,7 @@ COMMANDS = st.one_of(
     st.sampled_from(
         [["execute"], ["plan"], ["verify"], ["reset", "-m", "again"], ["restore"], ["restore", "1"], ["counterexample"]]
     ),
-    st.tuples(ACTIONS, WORDS).map(lambda both: ["probe", *both[0][:1], "-m", both[1]]),
+    st.tuples(ACTIONS, WORDS).map(lambda both: ["probe", *both[0][:2], "-m", both[1]]),
     st.tuples(ACTIONS, PLACES).map(lambda both: ["simulate", *both[0], "--at", both[1]]),
     PLACES.map(lambda place: ["observe", place, "--since", "0.0"]),
     ACTIONS.map(lambda actions: ["execute", "--on", *actions]),
@@ -270,6 +280,10 @@ COMMANDS = st.one_of(
     ),
 )
 SENSIBLE = st.one_of(
+    st.tuples(st.sampled_from([[], ["2"], ["2x2"], ["2x3"]]), SENDING).map(lambda both: ["execute", *both[0], *both[1]]),
+    st.tuples(st.sampled_from(["1 2", "3 3", "2 2 1"]), SENDING).map(
+        lambda both: ["probe", *both[0].split(), "-m", "what do they do?", *both[1]]
+    ),
     st.sampled_from([["execute"], ["execute", "2x3"], ["execute", "2x4"], ["execute", "2x2"], ["execute", "2"], ["plan"]]),
     st.tuples(st.sampled_from(["1", "1x2", "2", "2x2", "3x2", "1", "2", ""]), st.integers(0, 5)).map(
         lambda both: ["execute", *filter(None, both[:1]), "--subgoal", f"state.at == {both[1]}", "-m", "?"]

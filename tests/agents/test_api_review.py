@@ -220,7 +220,7 @@ def test_a_link_in_place_of_a_door_leads_nowhere(tmp_path: Path) -> None:
                 assert quiet(client)
             doorway.close()
         with pytest.raises(UsageError, match="Nobody serves"):
-            drive._stop(tmp_path / "ws")
+            drive.stop_serving(tmp_path / "ws")
     finally:
         assert other.connections() == []  # nobody so much as knocked
 

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from served import served
 
 from lawbook.agents.api.dispatcher import CommandDispatcher
+from lawbook.agents.api.file_tools import FILE_TOOLS
 from lawbook.agents.api.operation import BUG, CommandResult
 from lawbook.agents.api.operations import OPERATIONS
 from lawbook.agents.api.socket_server import serve
@@ -276,7 +277,7 @@ def mcp(workspace: Path) -> Iterator[subprocess.Popen[bytes]]:
 def test_an_mcp_message_leaves_the_server_serving(mcp: subprocess.Popen[bytes], message: bytes) -> None:
     told(mcp, message, None)
     listed = told(mcp, b'{"jsonrpc": "2.0", "id": "after", "method": "tools/list"}', "after")
-    assert {tool["name"] for tool in listed["result"]["tools"]} == set(OPERATIONS)
+    assert {tool["name"] for tool in listed["result"]["tools"]} == {*OPERATIONS, *FILE_TOOLS}
 
 
 def told(process: subprocess.Popen[bytes], message: bytes, wanted: object) -> dict[str, Any]:

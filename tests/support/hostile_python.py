@@ -170,7 +170,9 @@ HOSTILE = [
         "",
         ANY,
     ),
-    step(CLOCK, "its server's voice", "sys._getframe(1).f_globals['ipc'].send = lambda *a, **k: None", "time admissible", "", "", ANY),
+    step(
+        CLOCK, "its server's voice", "sys._getframe(1).f_globals['ipc'].send = lambda *a, **k: None", "time admissible", "", "", ANY
+    ),
     step(
         FORGED,
         "its server's ear",

@@ -13,7 +13,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -31,8 +32,9 @@ from lawbook.runs.folder import RunConfig, RunFolder
 from lawbook.runs.process_exit import EXIT_CODES, interrupt_on_sigterm
 from lawbook.runs.session import Session
 
-SHUTDOWN_GRACE_S = 20.0
-"""Seconds the doors stay open after the run has ended, so that the agent hears of it."""
+SHUTDOWN_GRACE_S, BACKGROUND_GRACE_S, LINGER_S = 20.0, 120.0, 300.0
+"""Seconds the doors stay open after the run has ended, so that the agent hears of it; the same behind a terminal, where nobody
+waits for us; and after the last command that came since: reading goes on as long as somebody reads."""
 _PR_SET_DUMPABLE = 4
 
 
@@ -94,7 +96,8 @@ def _serve_run(request: dict[str, Any], status_stream: BinaryIO | None) -> int:
         else:
             _redirect_output(folder)
             _send_message(status_stream, started)
-        _serve_until_ended(server, session)
+        grace = SHUTDOWN_GRACE_S if status_stream is None else BACKGROUND_GRACE_S
+        _serve_until_ended(server, session, grace, partial(_write_report, folder))
         ending, failure = session.outcome, server.dispatcher.failure
         if ending is not None:
             _write_ended(server.dispatcher, f"The run has ended: {ending}. Nothing can be sent any more.")
@@ -102,19 +105,31 @@ def _serve_run(request: dict[str, Any], status_stream: BinaryIO | None) -> int:
         print(f"lawbook: {failure}", file=sys.stderr, flush=True)
     if ending is None:
         return failure.exit_code if failure is not None else 1
-    _write_report(folder)
     if status_stream is None:
         print(f"{ending}", flush=True)
     return EXIT_CODES.get(ending, 1)
 
 
-def _serve_until_ended(server: SocketServer, session: Session) -> None:
-    """Answer until the run has ended, everybody has heard of it or had the time to, or the run cannot go on."""
-    deadline = None
-    while deadline is None or time.monotonic() < deadline:
+def _serve_until_ended(server: SocketServer, session: Session, grace: float, on_end: Callable[[], None]) -> None:
+    """Answer until the run has ended and nobody reads any more, or until it cannot go on and everybody could hear of it. on_end:
+    called once, when it has ended."""
+    ended_at = None
+    while ended_at is None or time.monotonic() < _find_deadline(server, ended_at, grace):
         server.run_once(1.0)
-        if (session.outcome or server.dispatcher.failure) and deadline is None:
-            deadline = time.monotonic() + SHUTDOWN_GRACE_S
+        if (session.outcome or server.dispatcher.failure) and ended_at is None:
+            ended_at = time.monotonic()
+            if session.outcome:
+                on_end()
+
+
+def _find_deadline(server: SocketServer, ended_at: float, grace: float) -> float:
+    """When to close: soon after the end; some time after the last command that came later, where the run can still be read."""
+    is_read = server.last_command_at > ended_at and server.dispatcher.failure is None
+    return (
+        server.last_command_at + LINGER_S
+        if is_read
+        else ended_at + (SHUTDOWN_GRACE_S if server.dispatcher.failure is not None else grace)
+    )
 
 
 def _make_mind(name: str) -> ExternalAgentMind:

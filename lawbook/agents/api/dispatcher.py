@@ -10,6 +10,7 @@ from typing import Any
 
 from lawbook.agents.api import status
 from lawbook.agents.api.context import CommandContext
+from lawbook.agents.api.memory import DoorMemory
 from lawbook.agents.api.notation import format_counterexample
 from lawbook.agents.api.operation import BUG, CLOSED, OK, REFUSED, WRONG, CommandResult, Operation, find_operation
 from lawbook.agents.api.operations import OPERATIONS, format_summary
@@ -41,6 +42,7 @@ class CommandDispatcher:
             raise UsageError(f"{len(session.state.members)} members need as many workspaces, not {len(workspaces)}.")
         self.session, self.workspaces = session, list(workspaces)
         self.usage = UsageCounter()
+        self._memories = [DoorMemory.load(workspace) for workspace in self.workspaces]
         self.failure: LawbookError | None = None
         self._commanding_member: int | None = None
         self._person_messages: list[list[str]] = [[] for _ in workspaces]
@@ -84,7 +86,8 @@ class CommandDispatcher:
             if self.failure is not None:
                 return CommandResult(_CLOSED_MESSAGE, CLOSED)
             result = operation.handler(
-                CommandContext(self.session, self.workspaces[member], member, self.usage, stdin), **arguments
+                CommandContext(self.session, self.workspaces[member], member, self.usage, stdin, self._memories[member]),
+                **arguments,
             )
             return result if isinstance(result, CommandResult) else CommandResult(result)
 

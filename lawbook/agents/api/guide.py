@@ -7,99 +7,65 @@ from lawbook.agents.api.workspace import FIDELITY
 from lawbook.core.hypothesis import ENGINE, RULEBOOK
 from lawbook.protocols.protocol import Protocol
 
-MAX_LINES = 120
+MAX_LINES = 70
+MAX_CHARACTERS = 4000
+"""Of a guide: who plays pays for every one of them."""
 
 _HEAD = """\
 # You drive an unknown world
 
-Somewhere behind `./law` is a world: a grid of small numbers, a few actions, levels to complete. Nobody tells you its rules.
-Find them out, write them down, and complete the levels in as few actions as you can. Begin with `./law brief`.
+Behind `./law` is a world: a grid of colour codes, a few actions, levels to complete in as few of them as you can. Its rules
+are yours to find out. Begin with `./law brief`.
 """
 
 _TEAM = """\
 
-You are one of {members} members: one world, one record, one budget, a model each. What the others send, and what comes back, is
-told in front of your next answer; their actions are evidence for your model too. Keep yours different.
-"""
-
-_LOOK = """\
-## The loop
-
-1. Look: `./law observe --tiles`, `./law observe --objects`, or `./law observe`. Learn what actions do:
-   `./law probe 1 -m "what does action 1 do?"`. Each costs one of your budget.
+You are one of {members} members: one world, one record, one budget, a model each. What others send is told before your next answer.
 """
 
 _RULEBOOK = f"""\
-2. Write what you believe into `{RULEBOOK}`: numbered rules (`R1. ...`), open questions (`Q1. ...`), each beginning a line.
-3. Compile the rulebook into `{ENGINE}`, citing rules in comments (`# R3`).
-4. `./law verify` replays the whole record with it. One wrong cell is a counterexample: mend, verify again. It costs nothing.
-5. `./law propose revise_rulebook -m "first rules"` hands it to the gate. Decisions: `revise_rulebook` (the rules changed),
-   `repair_code` (only the code was wrong), `retain` (nothing changes), `simplify` (shorter, and still exact).
+2. Write numbered rules (`R1. ...`) and questions (`Q1. ...`) into `{RULEBOOK}`, compile them into `{ENGINE}`,
+   citing them (`# R3`). `./law propose -m "first rules"` replays the whole record: a wrong cell refuses it, and costs nothing.
 """
 
 _NO_RULEBOOK = f"""\
-2. Write what you believe as a program: `{ENGINE}`.
-3. Comment it for yourself; there is no rulebook here.
-4. `./law verify` replays the whole record with it. One wrong cell is a counterexample: mend, verify again. It costs nothing.
-5. `./law propose repair_code -m "first program"` hands it to the gate. Other decisions: `retain` (nothing changes), `simplify`
-   (shorter, and still exact).
+2. Write `{ENGINE}`. `./law propose -m "first program"` replays the whole record: a wrong cell refuses it, and costs
+   nothing.
 """
 
-_PLAN = """\
-6. `./law plan` searches your accepted program for the shortest way to the goal; `./law execute` sends it. No way known yet?
-   Name what to reach first: `./law execute --subgoal "state.row == 3" -m "what is there?"`, or probe. A search that was cut can
-   have more: `./law plan --seconds 120 --nodes 2000000`; then send its actions, `./law execute 1x4 2`.
-7. A wrong prediction stops the plan and falsifies the model: `./law counterexample`, then decide what was wrong, and go on at 2.
-   After a completed level: does your model still say everything? The same program has to start the next level too.
+_GATED_LOOP = """\
+1. `./law observe`; `./law probe 1 2 3 -m "what does each do?"` stops at the first surprise. Every action counts.
+{believe}3. `./law execute` plans the shortest way to the goal in the accepted program and sends it (`./law execute --show`: tells).
+   No way yet: `./law execute --subgoal "state.row == 3" -m "what is there?"`, or probe.
+4. A wrong prediction stops it. Mend, propose, `./law execute --resume` (the rest), or plan anew.
+
+Only an accepted program, unchanged since, steers. A plan must be predicted to end in the goal or subgoal; of one that was found the
+first part may go alone (`./law execute --first 2`). Probes go without, each with its question; without an accepted program there is
+an allowance for them (`./law budget`). One program plays every level.
 """
 
-_NO_MODEL_HEAD = """\
-
-Four commands are enough: `./law observe --tiles` (look), `./law probe 1 -m "what does it do?"` (one action), `./law execute 1 2 2`
-(several), `./law reset -m "stuck"` (the level anew; costs an action). All the rest saves you reading, or mistakes.
-"""
-
-_NO_MODEL_LOOP = f"""\
-2. Think: `./law python look.py` runs a file of yours over everything seen so far (what it finds: below), to count, measure and
-   search instead of by eye.
-3. Act: `./law execute 1 2 2` sends actions one after the other, until one changes nothing (`--on`: whatever comes), and stops at
-   the end of a level. Then look, and go on at 2.
-4. No model is asked of you here. If you want one: write `{ENGINE}`, `./law verify`,
-   `./law propose repair_code -m "why"`; then `./law plan` searches it for the shortest way, and `./law execute` stops at the
-   first prediction that is wrong.
-"""
-
-_GATE = """\
-## The gate
-
-- Nothing but an accepted program steers. `./law execute` refuses while none is accepted, or while your files differ from it.
-- A plan must be predicted to end in the goal, or in the subgoal that you name. Only `./law probe` goes without, one action at a
-  time, each with its question; while you have no accepted program there is an allowance for that (`./law budget`).
-- The gate decides by replay, never by argument. Everything you do is on record; the record cannot be edited.
+_FREE_LOOP = f"""\
+1. `./law observe`; `./law probe 1 2 3 -m "what does each do?"` stops at the first surprise. Every action counts.
+2. `./law execute 1 2 2` sends actions until one changes nothing (`--on`: all) or the level ends.
+3. A model if you want one: `{ENGINE}`, `./law propose -m "why"`; `./law execute` plans in it and stops at a wrong
+   prediction.
 """
 
 _FIDELITY = f"""\
-- The program must do what the rulebook says: every rule cited by code, no citation without a rule, and for every rule a line in
-  `{FIDELITY}` that says where and how the code keeps to it (`R3: step() ends the game on colour 1, line 40`). Compare, then write.
+`{FIDELITY}` says in a line for every rule how the code keeps to it (`R3: step() ends the game on colour 1`).
 """
 
 _CONTRACT = f"""\
-## The contract of `{ENGINE}`
+## `{ENGINE}`
 
-    initial_state(observation) -> state   # a mapping: frame (H x W uint8 array), level (from 0), available_actions (ids)
-    step(state, action) -> state          # pure and deterministic; action.id, and action.x (column), action.y (row) of a click
+    initial_state(observation) -> state   # a mapping: frame (H x W uint8), level (from 0), available_actions
+    step(state, action) -> state          # pure; action.id, for a click action.x (column), action.y (row)
     render(state) -> H x W uint8 array    # exactly what is seen once things have settled
     is_goal(state) -> bool                # this state completes the level
-    is_over(state) -> bool                # optional: the level is lost here
-    actions(state) -> actions             # optional: what a search should try; needed for clicks: (id, x, y) each
-    heuristic(state) -> int, key(state)   # optional: for larger searches
-    plan(state) -> actions                # optional: a search of your own
+    is_over(state), actions(state), heuristic(state), key(state), plan(state)   # optional; clicks need actions: (id, x, y)
 
-- A state is a small hashable value (tuple, NamedTuple); put what never changes into bytes. No clock, no chance, no module state.
-- It is given the first frame of a trajectory, once, and never what followed. Initialise from what is seen, not from the level.
-- On the step that completes a level only the status is compared: the frame shows the next level already.
-- Modules of your own beside it belong to the program when it imports them at the start of a line. numpy is there, and so is
-  `perception`: `objects(frame)`, `components`, `changes(before, after)`, `clicks(frame)`; `perception.py` says what they give.
+A state is small and hashable; no clock, chance or module state. It comes from a trajectory's first frame alone. Of the step that
+completes a level only the status counts. Modules imported from here belong to it; numpy and `perception` (here too) exist.
 """
 
 _BELIEF = f"""\
@@ -122,65 +88,36 @@ Do not guess what shows nowhere yet (fog, how long a bar lasts, what is drawn in
 """
 
 _COMMANDS = """\
-## The commands
+## Commands (`./law execute --help` tells arguments)
 
 {commands}
 
-`./law observe --help` tells a command's arguments. An action is its id; a click is id@x,y; 1x4 is action 1 four times.
-A cell's character is its code: 0 to 9, then a for 10 to z for 35. In a change (`.5 -> .a`) a `.` is a cell that stayed as it was.
-The same operations are MCP tools: `./law mcp`, on stdio.
-"""
-
-_ECONOMY = """\
-## Economy
-
-What you read is what you cost; `./law budget` counts it. Every answer is cut at a size and says what it cut.
-
-- Differences first: acting shows only what changed. `./law observe --since 0.0` compares any two moments; places are `T.S`
-  (after step S of trajectory T), `S` (of the present trajectory), `start` or `now`.
-- Do not count characters in long rows. `./law observe --tiles`: one character a tile (size found, or `./law observe --tiles 4`);
-  `./law observe --runs --starts`: rows as runs of equal cells, with the column where each begins.
-- Look at a part: `./law observe --rows 0-7 --columns 0-15`, `./law observe --objects`, `./law observe --mixed` (colours that touch
-  are one object), `./law observe --animation`. `./law observe --png now.png` draws a picture.
-- Ask the record, not your memory: `./law record --still` (which actions changed nothing), `./law record --cell 0,1` (when did it
-  change), `./law record --find now` (where was this frame seen), `./law record 0` (step by step).
-- Compute: `./law python -c "print(len(record), frames.shape)"` runs code over the whole record in the sandbox. It finds `record`,
-  a list of trajectories (each with `.frames`, `.actions`, `.statuses`, `.animation(k)`), `frames` and `actions` of the present
-  one, `np` and `perception`; `./law python --help` tells all. A file: `./law python look.py`; from stdin: `./law python -`.
-- Try before you propose: `./law simulate 1 2 --at 0.0` says what your program, as it stands, makes of actions on record.
-- Write down what you want to find again: `./law note "..."`; `./law brief` is what you, or whoever follows you, starts from.
-"""
-
-_END = """\
-## The end
-
-The run ends when the last level is completed, when the budget is spent, or with `./law finish -m "why"`; every command says so.
-A command's exit code: 0 done; 1 refused, or not as predicted; 2 wrong use; 3 nobody is behind the door any more.
-A line `A person says: ...` in front of an answer is from whoever watches you.
+Action: its id, a click id@x,y (x: column), 1x4 is 1 four times. Place: T.S (step S of trajectory T), S, `start`, `now`. Cell:
+row,column; its character is its code, 0-9, a = 10 to z = 35. A tile's letter stays for the run. With probe and execute: `--look`
+(changed rows of the map), `--quiet`, `--json`, `--stop-if "changed outside rows 61-62"`, `--until "cell 3,4 is b"`. What you read
+is what you cost. `./law observe`: `--objects` (shapes, click ids), `--map` (all seen of this level), `--animation`, `--since
+0.0`, `--rows 0-7`, `--png now.png`. Exit codes: 0 done, 1 refused or not as predicted, 2 wrong use, 3 closed. MCP: `./law mcp`.
+The end: the last level, the budget, or `./law finish -m "why"`.
 """
 
 
 def build_guide(protocol: Protocol, *, members: int, asks_fidelity: bool) -> str:
     """GUIDE.md of a protocol. members: how many play together; asks_fidelity: the agent's answers per rule are asked for."""
     team = _TEAM.format(members=members) if members > 1 else ""
-    gate = _GATE + (_FIDELITY if asks_fidelity else "") if protocol.needs_hypothesis else ""
-    loop = _LOOK + (
-        (_RULEBOOK if protocol.needs_rulebook else _NO_RULEBOOK) + _PLAN if protocol.needs_hypothesis else _NO_MODEL_LOOP
-    )
-    width = max(map(len, OPERATIONS))
-    commands = "\n".join(f"    ./law {operation.name:<{width}}  {operation.description}" for operation in OPERATIONS.values())
-    parts = [
-        _HEAD + team + ("" if protocol.needs_hypothesis else _NO_MODEL_HEAD),
-        loop,
-        gate,
-        _CONTRACT,
-        _BELIEF if protocol.allows_open else "",
-        _COMMANDS.format(commands=commands),
-        _ECONOMY,
-        _END,
-    ]
-    return "\n".join(part for part in parts if part)
+    believe = _RULEBOOK if protocol.needs_rulebook else _NO_RULEBOOK
+    loop = _GATED_LOOP.format(believe=believe) if protocol.needs_hypothesis else _FREE_LOOP
+    commands = "\n".join(f"    ./law {operation.name}: {operation.description}" for operation in OPERATIONS.values())
+    fidelity = _FIDELITY if asks_fidelity and protocol.needs_hypothesis else ""
+    belief = [_BELIEF] if protocol.allows_open else []
+    return "\n".join([_HEAD + team, loop + fidelity, _CONTRACT, *belief, _COMMANDS.format(commands=commands)])
 
+
+POINTER = """\
+You drive an unknown world through ./law in this folder.
+Read GUIDE.md; it is short, and all there is to read.
+Nothing else explains the game.
+"""
+"""AGENTS.md and CLAUDE.md, which agents read by themselves."""
 
 STUBS = {
     RULEBOOK: """\

@@ -50,6 +50,17 @@ def format_actions(actions: Sequence[Action], max_characters: int = 400) -> str:
     return f"{text[:max_characters].rpartition(' ')[0]} ... ({len(actions)} actions in all)"
 
 
+def format_numbers(numbers: Sequence[int]) -> str:
+    """`2-4,7` for 2 3 4 7."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
 def format_counterexample(text: str) -> str:
     """The text of a counterexample with the characters that boards have for colours."""
     return _COLOUR_CODE.sub(lambda match: f"{match[1]} {frame_text.format_colour(int(match[2]))}", text)

@@ -28,9 +28,12 @@ from lawbook.agents.api.framing import (
     parse_request,
 )
 from lawbook.agents.api.operation import BUG, REFUSED, WRONG, CommandResult
+from lawbook.agents.api.progress import ActionCounter
 from lawbook.agents.api.workspace import SOCKET, Workspace
 from lawbook.agents.api.workspace_setup import setup_workspace
 from lawbook.errors import LawbookError, UsageError
+from lawbook.ledger.events import EventKind
+from lawbook.ledger.ledger import Event
 from lawbook.runs.folder import RunFolder
 from lawbook.runs.session import Session
 
@@ -69,6 +72,9 @@ class SocketServer:
         self._clients: list[_Client] = []
         self._ready: deque[_Client] = deque()
         self._bridges: list[tuple[int, subprocess.Popen[bytes]]] = []
+        self._counter = ActionCounter()
+        self._event_listener: Callable[[Event], None] = self._count_action
+        dispatcher.session.event_log.listeners.append(self._event_listener)
         try:
             for member, workspace in enumerate(dispatcher.workspaces):
                 self._listen(workspace, SOCKET, member)
@@ -78,6 +84,10 @@ class SocketServer:
         except BaseException:
             self.close()
             raise
+
+    def _count_action(self, event: Event) -> None:
+        if event.kind is EventKind.OBSERVE:
+            self._counter.write(self.dispatcher.session.state.n_actions)
 
     def _listen(self, workspace: Workspace, socket_name: str, member: int | None) -> None:
         if find_server_pid(workspace, socket_name) is not None:
@@ -260,14 +270,24 @@ class SocketServer:
             name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH")
         }
         folder_fd = self.dispatcher.workspaces[client.member].descriptor  # not its path: somebody may have put another there
+        counter_fd = self._counter.descriptor
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "lawbook.agents.api.mcp_server", "--descriptor", str(folder_fd), str(os.getpid())],
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "lawbook.agents.api.mcp_server",
+                "--descriptor",
+                str(folder_fd),
+                str(os.getpid()),
+                str(counter_fd),
+            ],
             stdin=client.sock.fileno(),
             stdout=client.sock.fileno(),
             stderr=subprocess.DEVNULL,
             env=environment,
             cwd="/",
-            pass_fds=[folder_fd],
+            pass_fds=[folder_fd, counter_fd],
             start_new_session=True,
         )
         self._bridges.append((client.member, process))
@@ -287,6 +307,9 @@ class SocketServer:
             process.wait()
         self._bridges.clear()
         self._selector.close()
+        if self._event_listener in self.dispatcher.session.event_log.listeners:
+            self.dispatcher.session.event_log.listeners.remove(self._event_listener)
+            self._counter.close()
         if hasattr(self, "_person"):
             self._person.close()
 

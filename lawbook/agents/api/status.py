@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from lawbook.agents.api.context import CommandContext
 from lawbook.agents.api.notation import format_actions, format_counterexample
+from lawbook.agents.api.sight import show_at_first
 from lawbook.agents.api.workspace import FIDELITY, find_changed_files
 from lawbook.core import frame_text
 from lawbook.core.hypothesis import RULEBOOK
@@ -15,7 +16,7 @@ from lawbook.core.results import Verdict, VerdictKind
 from lawbook.errors import RefusedError
 from lawbook.runs.state import Member
 
-_LOOK_HINT = "./law observe --tiles (or --runs, --objects)"
+_LOOK_HINT = "./law observe"
 
 
 def show_status(context: CommandContext) -> str:
@@ -25,13 +26,16 @@ def show_status(context: CommandContext) -> str:
     if run_status.outcome:
         return f"The run has ended: {run_status.outcome}. Nothing can be sent any more."
     level_total = f" of {run_status.levels}" if run_status.levels else ""
+    is_over = run_status.status in (Status.OVER, Status.TRUNCATED)
+    if is_over:
+        standing = f"{run_status.status}: ./law reset is all that is sent now, whatever else the world would take"
+    else:
+        available = ", ".join(map(str, last_observation.available)) if last_observation else "none"
+        standing = f"running; actions available: {available}"
     lines = [
-        f"level {run_status.level}{level_total} (from 0), {run_status.status}; trajectory {len(session.record) - 1}, step "
-        f"{len(session.record.current)}; actions available: "
-        f"{', '.join(map(str, last_observation.available)) if last_observation else 'none'}"
+        f"level {run_status.level}{level_total} (from 0), trajectory {len(session.record) - 1}, "
+        f"step {len(session.record.current)}; {standing}"
     ]
-    if run_status.status in (Status.OVER, Status.TRUNCATED):
-        lines[0] += f"; the level is {run_status.status}: ./law reset -m why"
     unpredicted_left = (
         "any number" if run_status.unpredicted_left is None else f"{min(run_status.unpredicted_left, run_status.actions_left):,}"
     )
@@ -91,7 +95,11 @@ def show_budget(context: CommandContext) -> str:
         f"mismatches   {session.state.n_mismatches:,}; proposals {len(context.member_state.history):,}, versions "
         f"{context.member_state.version:,}"
     )
-    lines += [f"level {level}      {n_spent:,} actions" for level, n_spent in sorted(session.state.actions_per_level.items())[-8:]]
+    per_level = sorted(session.state.actions_per_level.items())
+    if per_level:
+        lines.append(
+            f"levels {per_level[0][0]}-{per_level[-1][0]}   {' '.join(f'{n_spent:,}' for _, n_spent in per_level)} actions"
+        )
     return "\n".join(lines)
 
 
@@ -128,8 +136,12 @@ def show_brief(context: CommandContext) -> str:
     actions = [action for trajectory in session.record for action in trajectory.actions][-30:]
     if actions:
         lines.append(f"last actions: {format_actions(actions, 120)}")
-    lines += [f"next: {suggest_next_step(context)}", *show_budget(context).splitlines()[2:4]]
-    return "\n".join("\n".join(lines).splitlines()[:59])
+    lines.append(f"next: {suggest_next_step(context)}")
+    context.memory.letters.forget_telling()  # whoever begins here has been told none
+    text = "\n".join("\n".join(lines).splitlines()[:59])
+    if session.state.n_actions or last_observation is None:
+        return text
+    return f"{text}\n{show_at_first(context, last_observation.frame)}"
 
 
 def suggest_next_step(context: CommandContext) -> str:
@@ -138,18 +150,18 @@ def suggest_next_step(context: CommandContext) -> str:
     if session.outcome:
         return "nothing; the run has ended."
     if session.record.needs_reset:
-        return "./law reset -m why, since the level is over."
+        return "./law reset, since the level is over."
     if not session.protocol.needs_hypothesis:
-        return f"{_LOOK_HINT}, then ./law execute ACTIONS or ./law probe ACTION -m question."
+        return f"{_LOOK_HINT}, then ./law execute ACTIONS or ./law probe ACTIONS."
     if member.hypothesis is None and not session.state.n_actions:
-        return f"{_LOOK_HINT}, a few ./law probe ACTION -m question, then write the rulebook and program and ./law propose."
+        return f"{_LOOK_HINT}, ./law probe ACTIONS -m question, then write rulebook and program and ./law propose."
     if member.hypothesis is None:
-        return f"write {RULEBOOK}, its program and {FIDELITY}, then ./law verify and ./law propose revise_rulebook -m why."
+        return f"write {RULEBOOK}, its program and {FIDELITY}, then ./law propose -m why."
     if not member.admissible:
-        return "./law counterexample, mend rulebook or program, ./law verify, ./law propose."
+        return "mend rulebook or program (./law counterexample shows the place), ./law propose."
     if _describe_unproposed(context):
         return "./law propose what you changed, or ./law restore."
-    return "./law plan, then ./law execute; no plan: name a --subgoal, or probe."
+    return "./law execute; no plan: name a --subgoal, or probe."
 
 
 def _format_rulebook(member: Member) -> list[str]:

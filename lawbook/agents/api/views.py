@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
+from lawbook.agents.api import sight
 from lawbook.agents.api.context import CommandContext
 from lawbook.agents.api.notation import format_actions, format_counterexample, parse_cell, parse_place, parse_span
 from lawbook.agents.api.workspace import find_changed_files
 from lawbook.core import frame_text
+from lawbook.core.animation_text import format_timeline
+from lawbook.core.event_text import format_changes
 from lawbook.core.hypothesis import RULEBOOK, Hypothesis
-from lawbook.core.record import Observation, Status, Trajectory
+from lawbook.core.object_text import format_object_list
+from lawbook.core.record import Record, Status, Trajectory
 from lawbook.errors import RefusedError, UsageError
 from lawbook.verification.open_cells import format_claims
 
@@ -21,83 +26,139 @@ PAGE_LINES = 40
 """Lines of a list, where an answer is one."""
 MAX_TILE = 64
 """Cells of a side of a tile."""
+NO_TILES = (
+    f"no size of tiles from {frame_text.TILE_SIZES[0]} to {frame_text.TILE_SIZES[1]} makes this shorter; look at "
+    "runs or objects, or name a size"
+)
 
 
 # -- what was seen ---------------------------------------------------------------------------------------------------------------
 
 
+_FORMS = ("board", "tiles", "runs", "starts", "objects", "mixed", "animation", "level_map", "legend", "since", "png", "as_json")
+_CROPPED = {"", "board", "tiles", "runs", "starts", "level_map"}
+"""Forms of which a part can be asked for; "" is the shortest."""
+
+
 def observe(
     context: CommandContext,
     place: str = "now",
+    at: str | None = None,
     rows: str | None = None,
     columns: str | None = None,
     since: str | None = None,
     frame: int | None = None,
     tiles: int | None = None,
+    board: bool = False,
     runs: bool = False,
     starts: bool = False,
     objects: bool = False,
     mixed: bool = False,
     animation: bool = False,
+    level_map: bool = False,
+    legend: bool = False,
     png: str | None = None,
+    as_json: bool = False,
+    file: str | None = None,
 ) -> str:
-    """A frame on record as a board, tiles, runs, objects, a crop, a difference, an animation, or a PNG file."""
-    record = context.session.record
+    """A frame on record in the form that is shortest, or as a board, tiles, runs, objects, a map, a difference, a time line, a
+    picture.
+
+    file: write it there instead of printing it. Raises UsageError where two forms are asked for at once.
+    """
+    arguments = locals()
+    forms = [name for name in _FORMS if arguments[name] is not None and arguments[name] is not False]
+    forms = [name for name in forms if (name, forms) not in (("runs", ["runs", "starts"]), ("objects", ["objects", "mixed"]))]
+    if len(forms) > 1:
+        raise UsageError(
+            f"--{forms[0]} and --{forms[1]} are two ways to look; ask for one at a time.".replace("as_json", "json").replace(
+                "level_map", "map"
+            )
+        )
+    form = forms[0] if forms else ""
+    if (rows or columns) and form not in _CROPPED:
+        raise UsageError(
+            f"--rows and --columns go with a board, tiles, runs or the map, not with --{form}.".replace("as_json", "json").replace(
+                "level_map", "map"
+            )
+        )
+    text = _format_view(context, place if at is None else at, form, since, frame, tiles, rows, columns, png)
+    if file is None:
+        return text
+    context.workspace.write(file, text + "\n")
+    return f"{file}: {len(text):,} characters"
+
+
+def _format_view(
+    context: CommandContext,
+    place: str,
+    form: str,
+    since: str | None,
+    frame: int | None,
+    tiles: int | None,
+    rows: str | None,
+    columns: str | None,
+    png: str | None,
+) -> str:
+    record, letters = context.session.record, context.memory.letters
+    if form == "legend":
+        return letters.format_legend() or "no tile has a letter yet"
     trajectory, step = parse_place(place, record)
     observation = context.session.get_observation(trajectory, step)
     chosen_frame = observation.frame
-    header = f"{trajectory}.{step} level {observation.level}, {observation.status}"
+    header = f"{trajectory}.{step} level {observation.level}" + (
+        "" if observation.status is Status.RUNNING else f", {observation.status}"
+    )
     if len(observation.frames) > 1:
         header += f", {len(observation.frames)} animation frames"
     if frame is not None:
         if not 0 <= frame < len(observation.frames):
             raise UsageError(f"There are animation frames 0 to {len(observation.frames) - 1} here.")
         chosen_frame, header = observation.frames[frame], f"{header}, frame {frame}"
-    if png is not None:
-        return _write_png(context, chosen_frame, png)
     if since is not None:
         since_place = parse_place(since, record)
-        difference = frame_text.format_difference(context.session.get_observation(*since_place).frame, chosen_frame)
+        difference = format_changes(context.session.get_observation(*since_place).frame, chosen_frame, letters.find_letter)
         return f"{header}; since {since_place[0]}.{since_place[1]}: {difference}"
-    if animation:
-        return f"{header}\n{frame_text.format_animation(observation.frames)}"
-    if objects or mixed:
-        return f"{header}\n{frame_text.format_objects(chosen_frame, mixed=mixed)}"
     crop = [None if span is None else parse_span(span) for span in (rows, columns)]
-    if tiles is not None:
-        if tiles and not 2 <= tiles <= MAX_TILE:
-            raise UsageError(f"Tiles are of 2 to {MAX_TILE} cells; without a number their size is looked for.")
-        return f"{header}\n{frame_text.format_tiles(chosen_frame, tiles or None, *crop)}"
-    if runs or starts:
-        return f"{header}\n{frame_text.format_runs(chosen_frame, *crop, starts=starts)}"
-    return f"{header}\n{frame_text.format_board(chosen_frame, *crop)}"
+    if form == "tiles" and tiles and not 2 <= tiles <= MAX_TILE:
+        raise UsageError(f"Tiles are of 2 to {MAX_TILE} cells; without a number their size is looked for.")
+    match form:
+        case "png":
+            assert png is not None
+            return _write_png(context, chosen_frame, png)
+        case "as_json":
+            return json.dumps(
+                {"place": f"{trajectory}.{step}", "level": observation.level, "frame": chosen_frame.tolist()}, separators=(",", ":")
+            )
+        case "animation":
+            return f"{header}\n{format_timeline(observation.frames, letters.find_letter)}"
+        case "objects" | "mixed":
+            clicks = context.session.world.spec.clicks
+            return f"{header}\n{format_object_list(chosen_frame, mixed=form == 'mixed', click=clicks[0] if clicks else None)}"
+        case "level_map":
+            return sight.show_map(context, *crop)
+        case "tiles":
+            text = sight.show_tiles(context, chosen_frame, tiles or None, *crop)
+            return f"{header}\n{text or NO_TILES}"
+        case "runs" | "starts":
+            return f"{header}\n{frame_text.format_runs(chosen_frame, *crop, starts=form == 'starts')}"
+        case "board":
+            return f"{header}\n{frame_text.format_board(chosen_frame, *crop)}"
+        case _:
+            return f"{header}\n{sight.show_shortest(context, chosen_frame, *crop)}"
 
 
 def _write_png(context: CommandContext, frame: np.typing.NDArray[np.uint8], name: str) -> str:
+    from lawbook.agents.api.picture import draw_board
     from lawbook.view.palette import get_palette
-    from lawbook.view.svg_png import encode_indexed_png
 
     if not name.endswith(".png"):
-        raise UsageError("A picture is a file that ends in .png, directly in your workspace.")
-    scale = max(1, min(16, 1024 // max(frame.shape)))
-    pixels = np.kron(frame, np.ones((scale, scale), dtype=np.uint8))
-    colours = get_palette(context.session.world.spec.palette).colours[: int(frame.max()) + 1]
-    context.workspace.write(name, encode_indexed_png(pixels, colours))
-    return f"{name}: {pixels.shape[1]} x {pixels.shape[0]} pixels, {scale} to a cell"
-
-
-def describe_outcome(before: Observation, after: Observation, place: str, *, ended: bool) -> str:
-    """What one action led to: status, level, and the difference, which is all there is to read. ended: nothing follows."""
-    header = f"{place} {after.status}"
-    if after.status is Status.COMPLETED:
-        return f"{header}: the level is completed" + (
-            "" if ended else f"; level {after.level} begins:\n{frame_text.format_overview(after.frame)}"
-        )
-    if after.status is not Status.RUNNING:
-        header += "; reset to go on"
-    difference = frame_text.format_difference(before.frame, after.frame)
-    animation_hint = f"\n(animation of {len(after.frames)} frames: ./law observe --animation)" if len(after.frames) > 1 else ""
-    return f"{header}: {difference}{animation_hint}"
+        raise UsageError("A picture is a file that ends in .png, in your workspace.")
+    tiling = context.memory.letters.choose_tiling(frame)
+    colours = get_palette(context.session.world.spec.palette).colours
+    picture, (width, height) = draw_board(frame, colours, (8, 0, 0) if tiling is None else tiling)
+    context.workspace.write(name, picture)
+    return f"{name}: {width} x {height} pixels, with the numbers of rows and columns and the codes of the colours"
 
 
 def show_counterexample(context: CommandContext) -> str:
@@ -114,7 +175,9 @@ def show_counterexample(context: CommandContext) -> str:
         if example.step <= len(trajectory):
             lines.append(
                 f"What action {example.action} really changed: "
-                + frame_text.format_difference(*trajectory.settled_frames[example.step - 1 : example.step + 1])
+                + format_changes(
+                    trajectory.get_frame(example.step - 1), trajectory.get_frame(example.step), context.memory.letters.find_letter
+                )
             )
     return "\n".join(lines)
 
@@ -151,7 +214,7 @@ def show_record(
         ]
         return f"{len(places)} places show that frame: " + frame_text.clip_text(" ".join(places), 1500)
     if trajectory is None:
-        return _format_page([_summarize_trajectory(t, record.trajectories[t]) for t in trajectory_indices], "nothing yet", start)
+        return _format_page([_summarize_trajectory(record, t) for t in trajectory_indices], "nothing yet", start)
     return _format_page(list(_format_steps(trajectory, record.trajectories[trajectory])), "no action yet", start)
 
 
@@ -165,9 +228,13 @@ def _format_page(lines: list[str], empty_text: str, start: int) -> str:
     return "\n".join([*page, *more]) if page else f"There are {len(lines):,} lines; start below that."
 
 
-def _summarize_trajectory(index: int, trajectory: Trajectory) -> str:
+def _summarize_trajectory(record: Record, index: int) -> str:
+    trajectory = record.trajectories[index]
+    status = str(trajectory.statuses[-1])
+    if trajectory.statuses[-1] is Status.RUNNING and index < len(record) - 1:
+        status = "given up by a reset"
     return (
-        f"{index}: level {trajectory.first.level}, {len(trajectory)} steps, {trajectory.statuses[-1]}; "
+        f"{index}: level {trajectory.first.level}, {len(trajectory)} steps, {status}; "
         f"{format_actions(trajectory.actions, 90) or 'no action'}"
     )
 

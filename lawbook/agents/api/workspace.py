@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -20,6 +21,9 @@ SOCKET = ".law.sock"
 PERCEPTION = "perception.py"
 """Ours, for the agent's own scripts; the host offers it to programs by itself."""
 
+MAX_FOLDERS = 8
+"""In each other, that a file may lie in."""
+
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([A-Za-z_]\w*)|import[ \t]+([^#;\n]+))", re.MULTILINE)
 _NOFOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -29,7 +33,7 @@ _NOFOLLOW = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 class Workspace:
     """One folder. Everything goes through a descriptor of it, so that moving it or putting a link in its place changes nothing.
 
-    Only plain files directly in it are read, up to a size. What is written takes the place of whatever had the name, at once and
+    Only plain files in it are read, up to a size. What is written takes the place of whatever had the name, at once and
     whole, and never goes through a link. Raises UsageError when it cannot be made or opened.
     """
 
@@ -61,16 +65,19 @@ class Workspace:
         return True
 
     def read(self, name: str, max_bytes: int = MAX_BYTES) -> str:
-        """The text of a file, UTF-8, at most `most` bytes. Raises RefusedError with a sentence for everything else."""
-        if not _NAME.fullmatch(name):
-            raise RefusedError(f"{name[:99]!r} is no name of a file in your workspace; name one directly in it, without folders.")
-        try:
-            file_fd = os.open(name, os.O_RDONLY | _NOFOLLOW, dir_fd=self._descriptor)
-        except FileNotFoundError:
-            raise RefusedError(f"There is no {name} in your workspace; write it first.") from None
-        except OSError as error:
-            reason = "it is a link" if self._is_link(name) else error.strerror
-            raise RefusedError(f"{name} cannot be read ({reason}); make it a plain file.") from None
+        """The text of a file, UTF-8, at most `max_bytes` bytes; it may lie in a folder in here. Raises RefusedError with a sentence
+        for everything else."""
+        folders, base = _split_name(name)
+        if not _NAME.fullmatch(base):
+            raise RefusedError(f"{name[:99]!r} is no name of a file in your workspace; name one in it, such as notes/a.py.")
+        with self._open_folder(folders, name) as folder_fd:
+            try:
+                file_fd = os.open(base, os.O_RDONLY | _NOFOLLOW, dir_fd=folder_fd)
+            except FileNotFoundError:
+                raise RefusedError(f"There is no {name} in your workspace; write it first.") from None
+            except OSError as error:
+                reason = "it is a link" if _is_link(base, folder_fd) else error.strerror
+                raise RefusedError(f"{name} cannot be read ({reason}); make it a plain file.") from None
         try:
             if not stat.S_ISREG(os.fstat(file_fd).st_mode):
                 raise RefusedError(f"{name} is no plain file; make it one.")
@@ -89,8 +96,21 @@ class Workspace:
 
     def read_program(self) -> dict[str, str]:
         """The engine and every module of the workspace that it, or one of those, imports at the start of a line."""
-        files = {ENGINE: self.read(ENGINE)}
-        pending = [ENGINE]
+        return self._add_modules({ENGINE: self.read(ENGINE)})
+
+    def read_modules(self, source: str, *others: str) -> dict[str, str]:
+        """What of the workspace a source imports, directly or by way of others, and the files `others` with theirs, as far as they
+        are there and can be read."""
+        files: dict[str, str] = {}
+        names = [f"{module}.py" for module in _find_imported_modules(source)]
+        for name in (*others, *names):
+            if name != PERCEPTION and name not in files and self.has(name):
+                with contextlib.suppress(RefusedError):
+                    files |= self._add_modules({name: self.read(name)})
+        return files
+
+    def _add_modules(self, files: dict[str, str]) -> dict[str, str]:
+        pending = list(files)
         while pending:
             for module in _find_imported_modules(files[pending.pop()]):
                 file = f"{module}.py"
@@ -107,27 +127,44 @@ class Workspace:
         return Hypothesis(self.read(RULEBOOK) if rulebook else "", self.read_program())
 
     def write(self, name: str, content: str | bytes, *, executable: bool = False) -> None:
-        """Put a file there, whole, in place of whatever has the name. Raises RefusedError."""
-        if not _NAME.fullmatch(name.lstrip(".")):
+        """Put a file there, whole, in place of whatever has the name; a folder that it is to lie in has to be there. Raises
+        RefusedError."""
+        folders, base = _split_name(name)
+        if not _NAME.fullmatch(base.lstrip(".")):
             raise RefusedError(f"{name[:99]!r} is no name for a file; use letters, digits, dots and underscores.")
         data = content.encode("utf-8", "replace") if isinstance(content, str) else content
         temporary_name = f".law-{secrets.token_hex(8)}"
-        try:
-            file_fd = os.open(
-                temporary_name,
-                os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW,
-                0o755 if executable else 0o644,
-                dir_fd=self._descriptor,
-            )
+        flags, mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o755 if executable else 0o644
+        with self._open_folder(folders, name) as folder_fd:
             try:
-                with os.fdopen(file_fd, "wb") as stream:
-                    stream.write(data)
-                os.replace(temporary_name, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
-            except BaseException:
-                self.remove(temporary_name)
-                raise
+                file_fd = os.open(temporary_name, flags, mode, dir_fd=folder_fd)
+                try:
+                    with os.fdopen(file_fd, "wb") as stream:
+                        stream.write(data)
+                    os.replace(temporary_name, base, src_dir_fd=folder_fd, dst_dir_fd=folder_fd)
+                except BaseException:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(temporary_name, dir_fd=folder_fd)
+                    raise
+            except OSError as error:
+                raise RefusedError(f"{name} cannot be written ({error.strerror}); make room for it in your workspace.") from None
+
+    @contextlib.contextmanager
+    def _open_folder(self, folders: Sequence[str], name: str) -> Iterator[int]:
+        """A descriptor of a folder in the workspace, no link followed on the way. Raises RefusedError."""
+        opened: list[int] = []
+        try:
+            for folder in folders:
+                if not _NAME.fullmatch(folder):
+                    raise RefusedError(f"{name[:99]!r} does not lie in your workspace; name a file in it, such as notes/a.py.")
+                flags = os.O_RDONLY | os.O_DIRECTORY | _NOFOLLOW
+                opened.append(os.open(folder, flags, dir_fd=opened[-1] if opened else self._descriptor))
+            yield opened[-1] if opened else self._descriptor
         except OSError as error:
-            raise RefusedError(f"{name} cannot be written ({error.strerror}); make room for it in your workspace.") from None
+            raise RefusedError(f"{name} cannot be reached ({error.strerror}); its folders must be plain ones in here.") from None
+        finally:
+            for descriptor in opened:
+                os.close(descriptor)
 
     def write_hypothesis(self, hypothesis: Hypothesis) -> None:
         """Put a rulebook and its program there."""
@@ -155,12 +192,6 @@ class Workspace:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _is_link(self, name: str) -> bool:
-        try:
-            return stat.S_ISLNK(os.stat(name, dir_fd=self._descriptor, follow_symlinks=False).st_mode)
-        except OSError:
-            return False
-
 
 def find_changed_files(one: Hypothesis, two: Hypothesis) -> list[str]:
     """Names of the files in which two hypotheses differ, the rulebook first."""
@@ -174,3 +205,16 @@ def _find_imported_modules(source: str) -> list[str]:
     for one, several in _IMPORT.findall(source):
         modules += [one] if one else [re.split(r"[ \t.]", part.strip(), maxsplit=1)[0] for part in several.split(",")]
     return [name for name in dict.fromkeys(modules) if name.isidentifier() and len(name) <= 64]
+
+
+def _split_name(name: str) -> tuple[list[str], str]:
+    """(folders, name of the file) of a file that may lie in folders; a leading ./ aside."""
+    *folders, base = name.removeprefix("./").split("/")
+    return folders[:MAX_FOLDERS], base if len(folders) <= MAX_FOLDERS else ""
+
+
+def _is_link(name: str, folder_fd: int) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder_fd, follow_symlinks=False).st_mode)
+    except OSError:
+        return False

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import lawbook
 from lawbook.agents.api.external_mind import ExternalAgentMind
-from lawbook.agents.api.guide import STUBS, build_guide
+from lawbook.agents.api.guide import POINTER, STUBS, build_guide
 from lawbook.agents.api.workspace import FIDELITY, PERCEPTION, Workspace
 from lawbook.core.hypothesis import RULEBOOK
 from lawbook.runs.session import Session
 
 CLIENT_FILE = "law"
-GUIDE_FILES = ("GUIDE.md", "AGENTS.md", "CLAUDE.md")
-SAME_TEXT_NOTE = "(The text below is that of GUIDE.md, word for word: read one of them.)"
-"""First line of the others."""
+GUIDE_FILE = "GUIDE.md"
+POINTER_FILES = ("AGENTS.md", "CLAUDE.md")
+"""What agents read by themselves; they name the guide."""
 ENDED_FILE = ".ended"
 """Says how the run ended, for a command that comes after the door was closed."""
 
@@ -28,8 +28,9 @@ def setup_workspace(workspace: Workspace, session: Session, member: int) -> None
     protocol = session.protocol
     asks_fidelity = protocol.needs_fidelity and isinstance(session.mind, ExternalAgentMind) and session.mind.judge_mind is None
     text = build_guide(protocol, members=len(session.state.members), asks_fidelity=asks_fidelity)
-    for name in GUIDE_FILES:
-        workspace.write(name, text if name == GUIDE_FILES[0] else f"{SAME_TEXT_NOTE}\n\n{text}")
+    workspace.write(GUIDE_FILE, text)
+    for name in POINTER_FILES:
+        workspace.write(name, POINTER)
     workspace.write(PERCEPTION, (Path(lawbook.__path__[0]) / "core" / "perception.py").read_text(encoding="utf-8"))
     workspace.write(CLIENT_FILE, build_client_script(), executable=True)
     workspace.remove(ENDED_FILE)
