@@ -38,7 +38,7 @@ class CommandContext:
         return self.workspace.read_hypothesis(rulebook=self.session.protocol.needs_rulebook)
 
     def load_program(self, hypothesis: Hypothesis) -> Program:
-        """Load the program of a hypothesis; its rulebook says what it may leave open. Raises RefusedError where it does not load."""
+        """Load the program of a hypothesis; its rulebook says what it may leave open. Raises RefusedError where it fails."""
         return self._load(hypothesis.files, hypothesis.rulebook)
 
     def load_drafted_program(self) -> Program:
