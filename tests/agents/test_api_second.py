@@ -23,6 +23,7 @@ from lawbook.runs.folder import RunConfig
 from lawbook.runs.lifecycle import start_run
 from lawbook.runs.session import Session
 from lawbook.sandbox.host import Host
+from lawbook.worlds.world import WorldSpec
 
 Played = tuple[Session, SocketServer, Agent]
 
@@ -223,6 +224,28 @@ def test_letters_stay_through_levels_and_resumptions(tmp_path: Path, host: Host)
             (tmp_path / "ws" / LEGEND_FILE).symlink_to(tmp_path / "elsewhere")
         with serve(session, [tmp_path / "ws"]):
             assert agent.law("observe").code == OK and not (tmp_path / "elsewhere").exists()
+
+
+class Wide(Corridor):
+    """A huge board of more kinds of tiles than there are letters."""
+
+    spec = WorldSpec((2, 600), (1, 2, 3), levels=2)
+
+    def _seen(self, status: Status) -> Observation:
+        seen = super()._seen(status)
+        frame = np.zeros((2, 600), dtype=np.uint8)
+        frame[0, ::2], frame[0, 1::2] = np.arange(300) % 10, np.arange(300) // 10
+        return Observation((freeze(frame),), seen.status, seen.level, seen.available)
+
+
+def test_tiles_say_what_they_leave_out(tmp_path: Path, host: Host) -> None:
+    with session_of(tmp_path / "run", host, world=Wide()) as session, serve(session, [tmp_path / "ws"]):
+        agent = Agent(tmp_path / "ws")
+        told = agent.law("observe", "--tiles", "2").text
+        assert "(columns of tiles 128-299 not shown; ask for them: --columns, of cells)" in told
+        assert "? other tiles; there are more kinds than letters" in told
+        told = agent.law("observe").text
+        assert "tiles" not in told and ("not shown" in told or "runs from column" in told)
 
 
 def test_a_map_over_every_attempt_and_a_look_after_acting(tmp_path: Path, host: Host) -> None:

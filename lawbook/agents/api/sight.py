@@ -12,7 +12,7 @@ from lawbook.core.level_map import MIN_COVER, LevelMap, build_level_map, find_fo
 from lawbook.core.object_text import format_object_list
 from lawbook.core.perception import Grid
 from lawbook.core.record import Status, Trajectory
-from lawbook.core.tile_letters import Tiling, find_changed_rows, format_view
+from lawbook.core.tile_letters import UNKNOWN, TileView, Tiling, find_changed_rows, format_view
 
 MAX_MAP_FRAMES = 4000
 """Frames that a map is made of, the newest ones."""
@@ -35,20 +35,36 @@ def show_tiles(
     )
     if rows is None and columns is None:
         memory.last_view = context.session.record.level, view
-    text = format_view(view, memory.letters.take_news("".join(view.rows)))
+    omitted = _describe_omitted(view, frame) if rows is None and columns is None else []
+    text = format_view(view, [*memory.letters.take_news("".join(view.rows)), *omitted])
     memory.save_legend(context.workspace)
     return text
+
+
+def _describe_omitted(view: TileView, frame: Grid) -> list[str]:
+    """What tiles leave out of a frame: those beyond the last that is shown, and those that no letter is left for."""
+    lines = []
+    for name, numbers, cuts in (
+        ("rows", view.row_numbers, view.tiling.iterate_rows(frame.shape[0])),
+        ("columns", view.column_numbers, view.tiling.iterate_columns(frame.shape[1])),
+    ):
+        if len(numbers) < len(cuts):
+            lines.append(f"({name} of tiles {cuts[len(numbers)][0]}-{cuts[-1][0]} not shown; ask for them: --{name}, of cells)")
+    if any(UNKNOWN in row for row in view.rows):
+        lines.append(f"{UNKNOWN} other tiles; there are more kinds than letters: --board --rows shows their cells")
+    return lines
 
 
 def show_shortest(context: CommandContext, frame: Grid, rows: Span | None = None, columns: Span | None = None) -> str:
     """A frame, every cell of it, in whichever form is shortest: tiles, rows of cells, or rows as runs."""
     texts = [frame_text.format_board(frame, rows, columns), frame_text.format_runs(frame, rows, columns, starts=True)]
-    shortest = min(texts, key=len)
+    # what is cut is shorter, and no answer where another form is whole
+    shortest = min(texts, key=lambda text: ("not shown; ask" in text or " runs from column " in text, len(text)))
     memory = context.memory
     tiling = memory.letters.choose_tiling(frame)
     if tiling is not None:
-        n_tiles = frame.size // tiling.size**2
-        if n_tiles < len(shortest):
+        view = memory.letters.build_view(frame, tiling)
+        if sum(map(len, view.rows)) < len(shortest) and not _describe_omitted(view, frame):
             tiles = show_tiles(context, frame, None, rows, columns)
             if tiles and len(tiles) < len(shortest):
                 return tiles
