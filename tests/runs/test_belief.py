@@ -116,7 +116,7 @@ def test_a_goal_that_is_not_known_is_gone_to_before_a_mind_is_asked(tmp_path: Pa
 
 
 def test_a_way_past_what_may_be_over_is_counted_as_risk(tmp_path: Path, host: Host) -> None:
-    _, events, _ = run(tmp_path, host, Scripted([MAYBE_OVER]))
+    _, events, _ = run(tmp_path, host, Scripted([MAYBE_OVER]), budget=40)
     plan = next(plan for plan in find(events, PlanEvent) if plan.actions)
     assert plan.risk == 1 and plan.aim == "goal" and len(plan.actions or ()) == 6  # through a hole, as far as it knows
     assert Trigger.UNCLAIMED_END in [proposed.cause for proposed in find(events, ProposeEvent)]
