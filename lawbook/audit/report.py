@@ -66,12 +66,14 @@ def audit_run(folder: RunFolder, *, strict: bool = False, head: str = "", consen
     believed. consent: what its programs may do here while they are run again. Raises UsageError where there is no ledger that could
     be read.
     """
+    folder.refuse_links()
     with Ledger.open(folder.ledger, readonly=True, check=False) as ledger:  # a line of the audit checks it
         return _Auditor(folder, ledger, strict, head.strip().lower(), consent or Consent()).build_report()
 
 
 def rebuild_git_memory(folder: RunFolder) -> None:
     """Make the git memory of a run anew from its ledger. Raises UsageError while the run is being played, or has no ledger."""
+    folder.refuse_links()
     with Ledger.open(folder.ledger) as ledger:
         GitVersions.rebuild(folder.memory, fold_events(ledger).accepted_versions)
 

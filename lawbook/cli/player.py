@@ -139,7 +139,7 @@ def _write_report(folder: RunFolder, ledger: Ledger) -> bool:
     from lawbook.view import html_report  # not before the first action
 
     try:
-        folder.report.write_text(html_report.render(ledger), encoding="utf-8", errors="backslashreplace")
+        folder.write_report(html_report.render(ledger))
     except OSError as error:
         print(f"lawbook: the report could not be written ({error.strerror}); the run itself is complete.", file=sys.stderr)
         return False

@@ -58,4 +58,5 @@ def open_ledger(folder: RunFolder, *, check: bool = True) -> Ledger:
     """The ledger of a run, for reading only. check False: for whoever checks it, or only lists. Raises UsageError."""
     from lawbook.ledger.ledger import Ledger
 
+    folder.refuse_links()
     return Ledger.open(folder.ledger, readonly=True, check=check)

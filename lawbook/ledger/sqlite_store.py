@@ -139,7 +139,7 @@ def take_lock(path: Path) -> int:
     """
     lock_path = path.with_name(path.name + ".lock")
     try:
-        descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         raise UsageError(f"{lock_path} cannot be written ({error.strerror}); choose a folder that can be written.") from error
     try:

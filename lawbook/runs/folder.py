@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import time
@@ -129,7 +130,32 @@ class RunFolder:
         for required_file in (folder.toml, folder.ledger):
             if not required_file.is_file():
                 raise UsageError(f"{path} is no run folder (it has no {required_file.name}); `lawbook runs` lists those there are.")
+        folder.refuse_links()
         return folder
+
+    def refuse_links(self) -> None:
+        """Raise UsageError where a file of this folder is a link: one from elsewhere could have us read or write anywhere.
+
+        Looked at are the folder itself, the git memory and its .git; what the folder's own name points at is its owner's affair.
+        """
+        for place in (self.path, self.memory, self.memory / ".git"):
+            try:
+                with os.scandir(place) as entries:
+                    link = next((entry.name for entry in entries if entry.is_symlink()), None)
+            except OSError:  # it is not there yet, or cannot be read: whoever reads it says so
+                continue
+            if link is not None:
+                raise UsageError(f"{place / link} is a link, and no link is followed in a run folder; put the file itself there.")
+
+    def write_report(self, text: str) -> None:
+        """Write report.html beside its place and move it there, so that it is whole or as it was. Raises OSError."""
+        unfinished = self.path / f".report-{os.getpid()}.html"
+        try:
+            with unfinished.open("x", encoding="utf-8", errors="backslashreplace") as stream:
+                stream.write(text)
+            unfinished.replace(self.report)
+        finally:
+            unfinished.unlink(missing_ok=True)
 
     def load_config(self) -> RunConfig:
         """Load the settings. Raises UsageError for a file that is broken or holds what this version does not know."""

@@ -89,6 +89,7 @@ def resume_run(
     caps: in place of those it had, from now on; what is None there stays as it was. consent: what its programs may do here; the
     folder, which may come from elsewhere, is not asked (None: confined, within 512 MB each).
     """
+    folder.refuse_links()
     config = folder.load_config()
     with ExitStack() as stack:
         ledger = Ledger.open(folder.ledger, check=False)  # checked whole right here

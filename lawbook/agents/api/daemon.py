@@ -171,7 +171,7 @@ def _write_report(folder: RunFolder) -> None:
 
     try:
         with Ledger.open(folder.ledger, readonly=True) as ledger:
-            folder.report.write_text(html_report.render(ledger), encoding="utf-8", errors="backslashreplace")
+            folder.write_report(html_report.render(ledger))
     except OSError as error:
         print(f"lawbook: the report could not be written ({error.strerror}).", file=sys.stderr, flush=True)
 
