@@ -167,6 +167,8 @@ def roll_accepted(
     hypothesis = context.member_state.hypothesis
     if hypothesis is None:
         raise RefusedError("There is no accepted program to ask; propose one that verifies.")
+    if context.session.record.current.is_closed:
+        raise RefusedError("The level is over, so nothing follows from here; ./law reset starts it anew.")
     program = context.load_program(hypothesis)
     rollout = roll(program, context.session.record.current, actions, target.source if target else None)
     if isinstance(rollout, ProgramError):
