@@ -12,7 +12,7 @@ DEFAULT_MEMORY_MB = 512
 
 @dataclass(frozen=True)
 class Consent:
-    """What is allowed to programs of a run folder that may come from elsewhere.
+    """Permissions for programs of a run folder that may come from elsewhere.
 
     weak: run them although the sandbox does not keep them from files and network. memory_mb: for one program; None: up to 512.
     """

@@ -75,6 +75,10 @@ class RunConfig:
                 raise UsageError(f"{name} must be at least {low:,}.")
 
 
+AGENTS_LINK = "agents"
+"""A link in a run folder to the places of its agents, for people to look at: nothing of ours follows it."""
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """The paths of one run."""
@@ -136,12 +140,13 @@ class RunFolder:
     def refuse_links(self) -> None:
         """Raise UsageError where a file of this folder is a link: one from elsewhere could have us read or write anywhere.
 
-        Looked at are the folder itself, the git memory and its .git; what the folder's own name points at is its owner's affair.
+        Looked at are the folder itself, the git memory and its .git; what the folder's own name points at is its owner's affair, and
+        the link `agents` is for people alone.
         """
         for place in (self.path, self.memory, self.memory / ".git"):
             try:
                 with os.scandir(place) as entries:
-                    link = next((entry.name for entry in entries if entry.is_symlink()), None)
+                    link = next((entry.name for entry in entries if entry.is_symlink() and entry.name != AGENTS_LINK), None)
             except OSError:  # it is not there yet, or cannot be read: whoever reads it says so
                 continue
             if link is not None:

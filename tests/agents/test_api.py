@@ -18,7 +18,7 @@ from walker import FIDELITY, WALKER
 from lawbook.agents.api.dispatcher import MAX_NEWS_CHARACTERS
 from lawbook.agents.api.external_mind import ExternalAgentMind
 from lawbook.agents.api.framing import MAX_REQUEST, send_request
-from lawbook.agents.api.guide import MAX_CHARACTERS, MAX_LINES, POINTER, build_guide
+from lawbook.agents.api.guide import MAX_BELIEF_CHARACTERS, MAX_BELIEF_LINES, MAX_CHARACTERS, MAX_LINES, POINTER, build_guide
 from lawbook.agents.api.operation import BUG, CLOSED, OK, REFUSED, WRONG
 from lawbook.agents.api.operations import OPERATIONS
 from lawbook.agents.api.socket_server import PERSON_SOCKET, SocketServer, serve
@@ -131,8 +131,14 @@ def test_every_command_the_guide_names_works(played: tuple[Session, SocketServer
     agent.real = session.protocol.name == "memento3"
     text = (agent.workspace / "GUIDE.md").read_text()
     assert all((agent.workspace / name).read_text() == POINTER for name in POINTER_FILES)
-    assert POINTER.count("\n") == 3 and "GUIDE.md" in POINTER and len(text) <= MAX_CHARACTERS
-    assert text.count("\n") <= MAX_LINES and max(map(len, text.splitlines())) <= 132
+    assert (
+        POINTER.count("\n") == 3
+        and "GUIDE.md" in POINTER
+        and len(text) <= MAX_CHARACTERS + MAX_BELIEF_CHARACTERS * session.protocol.allows_open
+    )
+    assert (
+        text.count("\n") <= MAX_LINES + MAX_BELIEF_LINES * session.protocol.allows_open and max(map(len, text.splitlines())) <= 132
+    )
     named = named_commands(text)
     assert {line[0] for line in named} - {"mcp", "COMMAND"} == set(OPERATIONS)
     needed = {
@@ -156,7 +162,7 @@ def test_guides_are_short_whatever_is_played(members: int) -> None:
     for rules in PROTOCOLS.values():
         for written in (False, True):
             text = build_guide(rules, members=members, asks_fidelity=written)
-            assert text.count("\n") <= MAX_LINES
+            assert text.count("\n") <= MAX_LINES + MAX_BELIEF_LINES * rules.allows_open
             assert "{" not in text.replace("{1: -1", "") and "  \n" not in text
 
 

@@ -217,7 +217,7 @@ def everything_reads(folder: RunFolder, *, altered: bool) -> None:
         code, _ = commanded(words[0], str(folder.path), *words[1:])
         assert code or not altered or words[0] != "audit", "an audit that finds nothing"
     commanded("runs", "--out", str(folder.path.parent))
-    with Ledger.open(folder.ledger, readonly=True) as ledger:
+    with Ledger.open(folder.ledger, readonly=True, check=False) as ledger:
         wrong = ledger.check()
         assert (wrong is not None and wrong.endswith(".")) or not altered
     for read in (fold_events, html_report.render, summary_svg.render):

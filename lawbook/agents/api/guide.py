@@ -7,9 +7,10 @@ from lawbook.agents.api.workspace import FIDELITY
 from lawbook.core.hypothesis import ENGINE, RULEBOOK
 from lawbook.protocols.protocol import Protocol
 
-MAX_LINES = 70
-MAX_CHARACTERS = 4000
+MAX_LINES, MAX_CHARACTERS = 70, 4000
 """Of a guide: who plays pays for every one of them."""
+MAX_BELIEF_LINES, MAX_BELIEF_CHARACTERS = 20, 1600
+"""What may come on top where a program may leave things open."""
 
 _HEAD = """\
 # You drive an unknown world

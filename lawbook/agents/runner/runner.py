@@ -29,14 +29,14 @@ from lawbook.core.results import RunOutcome
 from lawbook.errors import LawbookError, MindError, UsageError
 from lawbook.ledger.events import AGENT_OP, RecordedConfinement
 from lawbook.minds.agent import CodingAgentMind
-from lawbook.runs.folder import RunFolder
+from lawbook.runs.folder import AGENTS_LINK, RunFolder
 from lawbook.runs.session import Session
 from lawbook.worlds.address import BY_PATH, WorldAddress
 
 AGENT_CLIS: Mapping[str, AgentCLI] = {cli.name: cli for cli in (Claude(), Codex())}
 HOMES_FOLDER = ".agents"
 """Beside the runs: places of agents, by a name that says nothing of the world. A run's folder has a link to its own."""
-HOMES_LINK, LOGS_FOLDER = "agents", "logs"
+LOGS_FOLDER = "logs"
 LAST_ANSWERS_SECONDS = 20.0
 """Seconds that the end of a run waits for answers which are still coming: what they cost is told at their end."""
 
@@ -197,7 +197,7 @@ def _make_homes_folder(folder: RunFolder) -> Path:
     """The places of this run's agents, and a link to them for people."""
     token = hashlib.sha256(str(folder.path.resolve()).encode()).hexdigest()[:12]
     homes_folder = folder.path.resolve().parent / HOMES_FOLDER / token
-    link = folder.path / HOMES_LINK
+    link = folder.path / AGENTS_LINK
     if not link.is_symlink():
         link.symlink_to(os.path.relpath(homes_folder, folder.path.resolve()))
     return homes_folder
