@@ -140,8 +140,8 @@ class RunFolder:
     def refuse_links(self) -> None:
         """Raise UsageError where a file of this folder is a link: one from elsewhere could have us read or write anywhere.
 
-        Looked at are the folder itself, the git memory and its .git; what the folder's own name points at is its owner's affair, and
-        the link `agents` is for people alone.
+        Looked at are the folder itself, the git memory and its .git; what the folder's own name points at is its owner's affair,
+        and the link `agents` is for people alone.
         """
         for place in (self.path, self.memory, self.memory / ".git"):
             try:

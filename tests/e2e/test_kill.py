@@ -63,6 +63,7 @@ def the_run(out: Path) -> RunFolder:
 
 
 @pytest.mark.slow
+@pytest.mark.torture
 def test_twenty_kills_at_random_instants_lose_nothing_and_change_nothing() -> None:
     """As `make torture`, which does 300: own process, since whoever adopts orphans and counts children wants to be alone."""
     command = [sys.executable, str((Path(__file__).parents[1] / "support") / "torture.py"), "--kills", "20", "--seed", "5"]
