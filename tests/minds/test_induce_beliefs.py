@@ -84,7 +84,7 @@ def count_open(engine: SimpleNamespace, trajectory: Trajectory) -> tuple[int, in
     return n_open, n_changed
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(world=meadows(), actions=st.lists(st.one_of(st.integers(1, 4), st.just(RESET)), max_size=40), n_looks=st.integers(0, 40))
 def test_nothing_it_claims_of_its_record_is_wrong(host: Host, world: Meadow, actions: list[int | Action], n_looks: int) -> None:
     """Looking after every step, after none, and up to some step: as the gate asks."""
